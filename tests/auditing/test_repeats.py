@@ -20,7 +20,7 @@ from ranktilt.data.runs.run import Run
 from ranktilt.reporting.sentences.comparison.meaning import comparison_next_commands
 from ranktilt.reporting.sentences.query_groups import variance_sentence
 from ranktilt.reporting.sentences.repeats import repeat_sentence
-from ranktilt.statistics.repeats import p_at, repeat_anova
+from ranktilt.statistics.repeats import p_with_scaled_error, repeat_anova
 from tests.refusals import refused
 
 QUICK: dict[str, Any] = {"resamples": 500}
@@ -142,8 +142,10 @@ class TestAnova:
 
     def test_p_of_wider_error(self) -> None:
         # t of p = .05 with 20 degrees of freedom is 2.086; twice the error halves it.
-        assert p_at(0.05, 2.0, 21) == pytest.approx(2 * stats.t.sf(2.085963 / 2, 20), abs=1e-6)
-        assert p_at(0.05, 1.0, 21) == pytest.approx(0.05)
+        assert p_with_scaled_error(0.05, 2.0, 21) == pytest.approx(
+            2 * stats.t.sf(2.085963 / 2, 20), abs=1e-6
+        )
+        assert p_with_scaled_error(0.05, 1.0, 21) == pytest.approx(0.05)
 
 
 @pytest.fixture(scope="module")

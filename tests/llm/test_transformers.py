@@ -90,7 +90,7 @@ def test_logprobs_are_those_of_the_tokens_given_all_before_and_a_control_token_i
     llm = Transformers(stories)
     control = set(llm._tokenizer.all_special_ids)
     for text in ("One day</s> Lily", "<s>One day", "<unk></s></s>", "<</s>/s>"):
-        job = llm._job(0, Prompt(text=text, system="Tell </s> a story"), Sampling())
+        job = llm._tokenized(0, Prompt(text=text, system="Tell </s> a story"), Sampling())
         assert [token for token in job.tokens if token in control] == [
             llm._tokenizer.bos_token_id
         ], text

@@ -128,7 +128,7 @@ def test_relevant_pairs_apart_as_a_double_loop(
     assert as_rows(of_relevant) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(of_others) == by_loops(queries, pairs, relevant)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ranktilt.measures.twins.base._CELLS", 1)  # one query at a time
+        patch.setattr("ranktilt.measures.twins.base._MOST_CELLS", 1)  # one query at a time
         assert [as_rows(counts) for counts in split(queries, pairs, relevant)] == [
             as_rows(of_relevant),
             as_rows(of_others),

@@ -109,17 +109,17 @@ def test_language_models_travel_as_their_options_and_share_their_rate_limits(
     tmp_path: Path,
 ) -> None:
     model = OpenAI("m", base_url="http://127.0.0.1:9/v1", requests_per_minute=100, timeout=3)
-    there = pickle.loads(pickle.dumps(model.one_of(4)))
+    there = pickle.loads(pickle.dumps(model.share_of(4)))
     assert (there.identity, there.made_of()) == (
         model.identity,
         {**model.made_of(), "requests_per_minute": 25},
     )
-    assert model.one_of(1) is model
+    assert model.share_of(1) is model
     with refused("requests_per_minute=100 is too few to divide among 101 workers; omit --executor"):
-        model.one_of(101)
+        model.share_of(101)
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()
-    assert local.one_of(3) is local
+    assert local.share_of(3) is local
 
 
 GB = 10**9

@@ -8,7 +8,7 @@ from ranktilt.statistics.label_errors import (
     Gap,
     explaining_difference,
     fieller,
-    widened,
+    gap_with_rate_error,
 )
 
 CHECKED = np.array([[95.0, 2.0], [5.0, 98.0]])
@@ -62,13 +62,13 @@ def test_labels_that_say_nothing(false_positive: float, false_negative: float) -
 
 def test_uncertain_rates_widen_either_side_and_p() -> None:
     gap = Gap(value=0.4, low=0.1, high=0.6, error=0.12, p=0.01)
-    wide = widened(gap, 0.4 / 1.959964)
+    wide = gap_with_rate_error(gap, 0.4 / 1.959964)
     assert wide.low == pytest.approx(0.4 - (0.3**2 + 0.4**2) ** 0.5)
     assert wide.high == pytest.approx(0.4 + (0.2**2 + 0.4**2) ** 0.5)
     assert wide.error == pytest.approx((0.12**2 + (0.4 / 1.959964) ** 2) ** 0.5)
     # 2.5758 errors at p = .01: .4 / √((.4/2.5758)² + (.4/1.96)²) = 1.5598 errors, p = .1188.
     assert wide.p == pytest.approx(0.1188, abs=1e-4)
-    assert widened(gap, 0.0) == gap
+    assert gap_with_rate_error(gap, 0.0) == gap
 
 
 def test_widened_interval_excludes_neutral_where_p_is_below_one_in_twenty() -> None:
@@ -76,7 +76,7 @@ def test_widened_interval_excludes_neutral_where_p_is_below_one_in_twenty() -> N
         half = 0.25
         p = 0.001714  # .4 / (.25 / 1.96) = 3.136 errors
         gap = Gap(value=0.4, low=0.4 - half, high=0.4 + half, error=half / 1.96, p=p)
-        wide = widened(gap, rate_error)
+        wide = gap_with_rate_error(gap, rate_error)
         assert (wide.low > 0) == (wide.p < 0.05)
 
 

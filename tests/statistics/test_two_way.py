@@ -48,7 +48,9 @@ class TestClusters:
         assert entries.total.tolist() == [1, 2]
 
     def test_queries_that_do_not_count_drop_out_and_no_query_stays(self) -> None:
-        entries = clusters([7, 3, -1, 5], [0, 1, 2, 3], [1, 2, 4, 8]).in_rows(np.array([3, 7]))
+        entries = clusters([7, 3, -1, 5], [0, 1, 2, 3], [1, 2, 4, 8]).renumber_queries(
+            np.array([3, 7])
+        )
         assert entries.query.tolist() == [1, 0, -1]
         assert entries.total.tolist() == [1, 2, 4]
 

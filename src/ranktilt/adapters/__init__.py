@@ -4,6 +4,6 @@
 into rankers, and ours into theirs; `sentence_transformers`, `cross_encoder`, `langchain`,
 `llama_index` and `function` make rankers of objects. Start in the file of the library, then in
 `base` (`ObjectRanker`) or `retrievers`. May import every room but reporting, papers and cli. A new
-library is a new file, and a line in `ranktilt.registry` where its objects rank. Tests:
+library is a new file, and a line in `ranktilt.registry` if its objects rank. Tests:
 tests/adapters.
 """

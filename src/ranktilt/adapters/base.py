@@ -14,15 +14,15 @@ OBJECT_WAYS_ON = (
     'score_order="ascending" (smaller is better, as with distances) or "rank" (the order of the '
     'results counts) says what they are: rt.ranker(…, score_order="ascending")'
 )
-"""How to state the order of an object's scores, for the end of error messages."""
+"""Advice, at the end of an error, on how to say which scores of an object are better."""
 
 
 class ObjectRanker(Ranker):
-    """A ranker of an object of another library or of the user, which nobody can type.
+    """A ranker of an object of another library or of the user.
 
-    The object is in memory, so that a text such as ``dense:minilm`` cannot name it. A ranker's
-    fields are its options, except those in `fixed`. Its first positional field is the object,
-    unless `from_object` says otherwise.
+    The object is in memory, so no text that you type, such as ``dense:minilm``, can name it. The
+    fields of a ranker are its options, except those in `fixed`. Its first positional field is the
+    object, unless a subclass overrides `from_object`.
     """
 
     fixed: ClassVar[tuple[str, ...]] = ()
@@ -47,8 +47,8 @@ class ObjectRanker(Ranker):
 def object_spec(value: Any) -> dict[str, Any]:
     """Return the class of an object, and the name and version of its package.
 
-    The package of a class that the user wrote is that of its nearest base class from a package. If
-    there is none, the spec has the class alone.
+    For a class that the user wrote, it is the package of the nearest base class. If no base class
+    is from a package, the spec has only the class.
     """
     kind = type(value)
     spec: dict[str, Any] = {"object": {"class": f"{kind.__module__}.{kind.__qualname__}"}}
@@ -70,7 +70,7 @@ def _package(module: str) -> str | None:
         name = module.replace("_", "-")
         version(name)
     except PackageNotFoundError:
-        # Reads the files of every installed package, which takes half a second.
+        # Only now, because this reads the files of every installed package, in half a second.
         names = packages_distributions().get(module, [])
         return names[0] if names else None
     return name

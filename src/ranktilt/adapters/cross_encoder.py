@@ -1,4 +1,7 @@
-"""sentence-transformers: a `CrossEncoder` in memory as a ranker, with the scores of its folder."""
+"""sentence-transformers: a `CrossEncoder` in memory as a ranker.
+
+Its scores are those of ``cross-encoder:FOLDER`` for the saved model.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,13 @@ class LoadedClassifier(Classifier):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the present weights, and of all else that the logits depend on."""
+        """Hash of the present weights, and of everything else that the logits depend on."""
         with self._inference():
-            answer = np.asarray(self.read([PROBE], [PROBE]), dtype=np.float32)
-        return model_hash(self.loaded, answer, *self.cache_key, self.prompt)
+            output = np.asarray(self.read([PROBE], [PROBE]), dtype=np.float32)
+        return model_hash(self.loaded, output, *self.cache_key, self.prompt)
 
     def token_counter(self, max_tokens: int | None) -> Tokens:
-        """Return its tokenizer, with a limit of tokens."""
+        """Return the model's tokenizer, with a limit of tokens."""
         return loaded_tokens(self.loaded, max_tokens)
 
     @property
@@ -57,12 +60,13 @@ class LoadedClassifier(Classifier):
 class CrossEncoderRanker(LoadedModelRanker, CrossEncoder):
     """Ranks by a ``CrossEncoder`` in memory, as ``cross-encoder:FOLDER`` does with the saved model.
 
-    One label: the model's activation, in float64. Two labels: the probability of the relevant one.
+    If the model has one label, a score is the model's activation, in float64; if it has two, the
+    probability of the label that means relevant.
     """
 
     name: ClassVar[str] = "CrossEncoder"
     fixed: ClassVar[tuple[str, ...]] = ("model", "loaded", "precision", "device", "backend")
-    """See `ObjectRanker.fixed`."""
+    """Fields that a user cannot set as options, because the model decides them."""
 
     loaded: Any = field(kw_only=True, hash=False)
     """The model."""

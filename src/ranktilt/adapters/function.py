@@ -39,11 +39,11 @@ class FunctionRanker(ObjectRanker, LiveEngine):
 
     name: ClassVar[str] = "function"
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
-    """How to state the order of scores, for the end of error messages."""
+    """Advice, at the end of an error, on how to say which scores are better."""
     fixed: ClassVar[tuple[str, ...]] = ("function", "concurrency", "timeout", "max_failures")
     """Fields that a user cannot set as options.
 
-    The last three of an engine make no sense for a single call, which is not interrupted.
+    The last three, which engines have, make no sense for a single call that is not interrupted.
     """
 
     function: Callable[..., Any]
@@ -51,7 +51,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
-        """Yield the function to ask, and what the run records of it."""
+        """Yield the function to ask, and its description for a run's spec."""
         yield self.function, {"function": _function_spec(self.function)}
 
     def ask_all(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
@@ -84,7 +84,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
         return replies, {}
 
     def _answers(self, returned: Any, query_count: int) -> Sequence[Any]:
-        """Return an answer for each query; refuse anything but a list with one for each query."""
+        """Return the list of answers; refuse anything but a list with an answer to each query."""
         expected = f"{self!r}: expected a list with an answer for each of {query_count:,} queries"
         if isinstance(returned, np.ndarray):
             returned = returned.tolist()
@@ -113,8 +113,8 @@ class FunctionRanker(ObjectRanker, LiveEngine):
     def _scores_by_id(self, answer: Mapping[Any, Any], query: str, collection: Collection) -> Hits:
         """Return the hits of a dictionary of scores by id, the highest score first.
 
-        Documents with equal scores are in the order of `Collection.tie_keys`, as everywhere where a
-        list is cut: the order of a dictionary could favour a source.
+        Documents with equal scores are in the order of their tie keys, hashes of their origins: the
+        order of a dictionary could favour a source.
         """
         for document, score in answer.items():
             if not _is_score(score) or not math.isfinite(score):
@@ -126,7 +126,7 @@ class FunctionRanker(ObjectRanker, LiveEngine):
         return sorted(hits, key=lambda hit: (-hit[1], keys.get(hit[0], 0)))
 
     def _checked_ids(self, ids: list[Any], query: str) -> list[str]:
-        """Return the ids of an answer as strings; refuse what cannot be an id."""
+        """Return the ids of an answer as strings; refuse values that cannot be ids."""
         try:
             return ids_of(ids, "ids").to_list()
         except UserError as error:
@@ -154,9 +154,9 @@ def _is_pair(element: Any) -> bool:
 
 def _is_score(value: Any) -> bool:
     """Tell whether a value is a single number of Python, numpy or torch."""
-    # Truth values and numpy's strings have `__float__` too, and are no scores.
+    # Truth values and strings of NumPy have `__float__` too, but they are no scores.
     is_excluded = isinstance(value, str | bytes | bool | np.bool_)
-    # Arrays have `__float__` as well, so they must be without an axis.
+    # So have arrays, of which only those without an axis are a single number.
     is_single = getattr(value, "ndim", 0) == 0
     return hasattr(value, "__float__") and not is_excluded and is_single
 

@@ -23,7 +23,7 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.optional import need
 
 _KEYS = ("query_id", "doc_id")
-"""Columns that a judgment and a result share."""
+"""Columns that both judgments and results have."""
 
 
 def as_ir_measures(
@@ -32,7 +32,7 @@ def as_ir_measures(
     pair: tuple[str, str] = ("human", "llm"),
     by: str = "source",
 ) -> list[Any]:
-    """Give measures of two groups' documents, and Relative Δ between them, to ir_measures.
+    """Return measures of two groups' documents, and Relative Δ between them, for ir_measures.
 
     Parameters
     ----------
@@ -46,9 +46,10 @@ def as_ir_measures(
     Returns
     -------
     list of ir_measures.Measure
-        For each measure: the first group's, the second group's (their means are over queries with a
-        relevant document in the group, as in an audit), and Relative Δ in percent, whose value for
-        a query is the query's part of it. Ties count in expectation.
+        Three for each measure: the first group's value, the second group's value, and Relative Δ in
+        percent. Means of a group are over queries with a relevant document in it, as in an audit.
+        The value of Relative Δ for a query is the query's part of it. For tied documents, values
+        are expected values over all their orders.
     """
     selection = [measures] if isinstance(measures, str | Measure) else measures
     their_measures = []
@@ -60,7 +61,7 @@ def as_ir_measures(
 
 @dataclass(frozen=True, kw_only=True)
 class _GroupValues:
-    """Values of a measure for a run: an array of numbers, one for each judged query."""
+    """Values of a measure for a run; each array has a number for each judged query."""
 
     queries: tuple[str, ...]
     """Ids of the queries."""
@@ -76,8 +77,9 @@ class _GroupValues:
 class _GroupContrast:
     """A measure of two groups' documents, and Relative Δ between them.
 
-    ir_measures knows functions that give a value for each query of a run. It gets three of them,
-    one after the other, so that `column` keeps the values of the last run.
+    ir_measures calls a function for each measure, which returns a value for each query of a run. It
+    calls the three functions of this contrast one after the other, with the same run. So `column`
+    keeps the values of the last run.
     """
 
     measure: Measure
@@ -112,7 +114,7 @@ class _GroupContrast:
         ]
 
     def column(self, field: str, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
-        """Yield each judged query with its value in a field of `_GroupValues`."""
+        """Yield each judged query with its value of one measure, a field of `_GroupValues`."""
         last_qrels, last_run = self._inputs
         if self._values is None or last_qrels is not qrels or last_run is not run:
             self._values = self.values(qrels, run)
@@ -124,12 +126,12 @@ class _GroupContrast:
         """Compute the values of both groups and the parts of Relative Δ, for each judged query.
 
         Relative Δ is 200 (F − S) / (F + S), with the means F and S of the groups over the queries
-        that have relevant documents of both. A query's part has its own difference in the place of
-        F − S, so that the mean of the parts is Relative Δ.
+        that have relevant documents of both. A query's part is the same with its own difference
+        instead of F − S, so that the mean of the parts is Relative Δ.
 
-        Other libraries take plain means over all queries. Where a group has nothing relevant to a
-        query, its value is therefore the mean over the other queries, which does not change the
-        mean.
+        Other libraries take plain means over all queries. So for a query to which no document of a
+        group is relevant, the group's value is its mean over the other queries, which leaves the
+        mean as it is.
         """
         judged = _table(qrels, (*_KEYS, "relevance", self.by), "qrels")
         ranked = _table(run, (*_KEYS, "score", self.by), "run")
@@ -140,7 +142,7 @@ class _GroupContrast:
         ranking = Run.from_frame(scores, spec={"ranker": "ir_measures"})
         judged_run = JudgedRun.from_run(ranking, collection, judgments)
         (by_group,) = group_values(judged_run, [self.measure], groups, "expected")
-        # The first values are those of all documents, before the groups'.
+        # Before the values of the groups are those of all documents.
         first, second = (by_group[1 + groups.index(name)] for name in self.pair)
         is_known = ~np.isnan(first + second)
         if not is_known.any():

@@ -10,7 +10,7 @@ from ranktilt.adapters.retrievers import Names, RetrieverRanker, metadata_names,
 
 @dataclass(frozen=True)
 class LangChainRanker(RetrieverRanker):
-    """Anything with LangChain's ``invoke(query) -> list[Document]``, whose order counts.
+    """Anything with LangChain's ``invoke(query) -> list[Document]``; documents have no scores.
 
     A retriever of a vector store returns four results unless it was made with
     ``store.as_retriever(search_kwargs={"k": 100})``.
@@ -18,7 +18,7 @@ class LangChainRanker(RetrieverRanker):
 
     name: ClassVar[str] = "langchain"
     method: ClassVar[str] = "invoke"
-    """Method that is called with a query."""
+    """Name of the retriever's method that takes a query."""
 
     def names_of(self, result: Any) -> Names:
         """Return a document's ``id`` and the names in its metadata."""

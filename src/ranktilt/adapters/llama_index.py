@@ -19,7 +19,7 @@ class LlamaIndexRanker(RetrieverRanker):
 
     name: ClassVar[str] = "llama-index"
     method: ClassVar[str] = "retrieve"
-    """Method that is called with a query."""
+    """Name of the retriever's method that takes a query."""
 
     def names_of(self, result: Any) -> Names:
         """Return the id of a node, the id of its document, and the names in its metadata."""
@@ -32,6 +32,6 @@ class LlamaIndexRanker(RetrieverRanker):
         return {**names, **metadata_names(getattr(node, "metadata", None))}
 
     def score_of(self, result: Any) -> float:
-        """Return the retriever's score of a node; NaN where it gives none."""
+        """Return the retriever's score of a node; NaN if it has none."""
         score = getattr(result, "score", None)
         return math.nan if score is None else float(score)

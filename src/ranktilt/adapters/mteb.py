@@ -18,7 +18,7 @@ from ranktilt.optional import need
 from ranktilt.rankers.base import DEPTH, Ranker, require_depth
 
 _NO_NAME = "no_model_name/available"
-"""What mteb calls a model without a name."""
+"""Name that mteb gives a model without a name."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class MtebRanker(ObjectRanker):
     model: Any
     """The model."""
     k: int = DEPTH
-    """Depth of the lists."""
+    """Number of documents for each query."""
     batch_size: int = 32
-    """Texts that the model encodes together."""
+    """Number of texts that the model encodes together."""
     name: ClassVar[str] = "mteb"
     reranks: ClassVar[bool] = False
     fixed: ClassVar[tuple[str, ...]] = ("model",)
-    """See `ObjectRanker.fixed`."""
+    """Fields that a user cannot set as options."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -77,7 +77,7 @@ class MtebRanker(ObjectRanker):
 
     def __repr__(self) -> str:
         name = str(self.model.mteb_model_meta.name or _NO_NAME)
-        # A model that mteb did not load has a name that says nothing.
+        # mteb has no name for a model that it did not load.
         if name == _NO_NAME:
             name = type(self.model).__name__
         return f"mteb:{name}@{self.k}"
@@ -85,7 +85,7 @@ class MtebRanker(ObjectRanker):
 
 @contextmanager
 def _without_bars(datasets: Any) -> Iterator[None]:
-    """Keep the datasets library from drawing progress bars, even for a handful of texts."""
+    """Keep the datasets library from drawing progress bars, which it does even for a few texts."""
     were_shown = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
@@ -102,7 +102,7 @@ class MtebModel:
     ranker: Ranker
     """The ranker."""
     docs: pl.DataFrame | None = None
-    """Documents to search, once mteb has given them."""
+    """Documents to search; None until mteb calls `index`."""
 
     @property
     def mteb_model_meta(self) -> Any:
@@ -151,7 +151,7 @@ class MtebModel:
 
 
 def as_mteb(ranker: Ranker) -> MtebModel:
-    """Give a ranker of RankTilt to mteb, as a model that searches.
+    """Return a ranker of RankTilt as a model that searches, for mteb.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def as_mteb(ranker: Ranker) -> MtebModel:
 
 
 def _task() -> Any:
-    """Return metadata of a task, which mteb's models ask for; ours stands for no public one."""
+    """Return metadata of a task, which mteb's models need; it describes no public task."""
     kind = need("mteb.abstasks.task_metadata", extra="adapters", for_="models of mteb").TaskMetadata
     return kind(
         name="RankTilt",

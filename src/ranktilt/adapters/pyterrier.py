@@ -24,15 +24,15 @@ class PyTerrierRanker(ObjectRanker):
     """Ranks with a PyTerrier pipeline.
 
     The pipeline gets a table of topics (``qid``, ``query``) and returns one of results (``qid``,
-    ``docno``, ``score``). Its documents must have the collection's ids. After another ranker, the
-    topics also hold that ranker's results, so that the pipeline re-ranks them.
+    ``docno``, ``score``). Its documents must have the collection's ids. If the pipeline comes after
+    another ranker, the table of topics also has that ranker's results, which the pipeline re-ranks.
     """
 
     pipeline: Any
     """A PyTerrier transformer, called with a pandas table."""
     name: ClassVar[str] = "pyterrier"
     fixed: ClassVar[tuple[str, ...]] = ("pipeline",)
-    """See `ObjectRanker.fixed`."""
+    """Fields that a user cannot set as options."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Let the pipeline answer the judged queries, or re-rank the results of a run."""
@@ -49,7 +49,7 @@ class PyTerrierRanker(ObjectRanker):
 
 
 def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
-    """Give a ranker of RankTilt to PyTerrier, as a transformer over a collection.
+    """Return a ranker of RankTilt as a transformer over a collection, for PyTerrier.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
     library = need("pyterrier", extra="adapters", for_="PyTerrier's transformers")
 
     def transform(topics: Any) -> Any:
-        """Rank for PyTerrier: pandas tables of topics in, of results out."""
+        """Return the results of some topics; both are pandas tables."""
         queries = _topics(topics).unique(maintain_order=True)
         repeated = queries.filter(~pl.col("id").is_first_distinct())
         if repeated.height:
@@ -75,7 +75,7 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
                 f"topics: query {repeated['id'][0]!r} comes twice, with two texts; "
                 "give each its own qid"
             )
-        # A ranker searches the queries of a collection, so the topics take the place of its own.
+        # A ranker answers the queries of a collection, so this one has the topics as queries.
         unjudged = Collection(collection.docs, queries, collection.qrels.clear(), collection.spec)
         before = Run.from_pandas(topics) if "docno" in topics.columns else None
         results = _results(ranker.rank(unjudged, before))
@@ -91,7 +91,7 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
 
 
 def _topics(topics: Any) -> pl.DataFrame:
-    """Return the queries of PyTerrier's topics or results, a row each."""
+    """Return the queries of PyTerrier's topics or results, as ``id`` and ``text``, row by row."""
     names = require_pandas(topics, "topics")
     for name in ("qid", "query"):
         if name not in names:

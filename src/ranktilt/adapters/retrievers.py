@@ -1,9 +1,10 @@
 """Retrievers of LangChain and LlamaIndex, which are asked query by query.
 
-A retriever returns passages, and each has several texts that could be the id of a document: the id
-of the passage, that of its document, and values in its metadata. They are called its names, and the
-key under which a name is found is its place. The place at which most results have an id of the
-collection counts; it is chosen after the last answer.
+A retriever returns passages as results. Each has several texts that could be the id of a document:
+the id of the passage, the id of its document, and values in its metadata. They are called the
+*names* of the result, each with a *key*, such as ``id`` or ``metadata['doc_id']``. The key under
+which most results have an id of the collection is used for all results; it is chosen after the last
+answer.
 """
 
 from __future__ import annotations
@@ -26,28 +27,30 @@ from ranktilt.rankers.engines.calls import EngineReply, Hits
 from ranktilt.spec import Stage
 
 Names = Mapping[str, str]
-"""Names of a result by their place in it, such as ``id`` or ``metadata['doc_id']``."""
+"""Names of a result by their keys."""
 _KEYS = (
     *("id", "_id", "doc_id", "docid", "docno", "document_id", "ref_doc_id", "parent_id"),
     *("corpus_id", "corpus-id", "source", "source_id", "url", "uri", "link"),
     *("path", "file_path", "file_name", "filename", "name", "key", "title"),
 )
 """Keys of metadata that may have an id, the likeliest first; all other keys come after these."""
-# The page number 3 in metadata would otherwise count as the document with the id 3.
 _NUMBERING = re.compile(
     "(?<![a-z])(page|chunk|index|position|offset|start|end|row|line|seq|count|number)s?(?![a-z])"
 )
-"""Keys of metadata that number something else than documents; they are never an id's place."""
+"""Keys of metadata that never have an id, because they number something else than documents.
+
+Otherwise the page number 3 could count as the document with the id 3.
+"""
 _EXAMPLES = 3
-"""Names that a message shows."""
+"""Number of names that an error shows."""
 
 
 @dataclass(frozen=True)
 class RetrieverRanker(ObjectRanker, LiveEngine):
     """Ranks by asking a retriever of another library, one call at a time by default.
 
-    `concurrency` allows more calls at a time. The retriever decides how many results it returns. Of
-    several passages of a document the first counts.
+    The retriever decides how many results it returns. If several passages are from one document,
+    the first of them counts.
     """
 
     retriever: Any = field(hash=False)
@@ -56,20 +59,20 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
     """Number of calls that run at the same time."""
 
     ways_on: ClassVar[str] = OBJECT_WAYS_ON
-    """How to state the order of scores, for the end of error messages."""
+    """Advice, at the end of an error, on how to say which scores are better."""
     fixed: ClassVar[tuple[str, ...]] = ("retriever",)
-    """See `ObjectRanker.fixed`."""
+    """Fields that a user cannot set as options."""
     method: ClassVar[str]
-    """Method of the retriever that takes a query."""
+    """Name of the retriever's method that takes a query."""
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
-        """Yield the call that answers a query, and what the run records of the object."""
+        """Yield the function that answers a query, and the object's description for a spec."""
         retrieve = getattr(self.retriever, self.method)
         yield lambda query, _depth: retrieve(query), object_spec(self.retriever)
 
     def read_answer(self, answer: Any, query: str) -> Hits:
-        """Return each result as its names, in the place of an id, and its score, or NaN."""
+        """Return each result as its names, instead of an id, and its score; NaN if it has none."""
         if not isinstance(answer, list | tuple):
             raise UserError(
                 f"{self!r}: query {query!r}: expected a list of results from {self.method}(), "
@@ -82,13 +85,13 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         raise NotImplementedError
 
     def score_of(self, result: Any) -> float:
-        """Return the score of a result; NaN where it has none."""
+        """Return the score of a result; NaN if it has none."""
         return math.nan
 
     def name_documents(
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
-        """Name results by the collection's ids; without any scores the order alone counts."""
+        """Return replies with ids instead of names; if no result has a score, the order counts."""
         hits = list(chain.from_iterable(reply.hits for reply in replies))
         if not hits:
             return replies, {}
@@ -97,7 +100,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         for reply in replies:
             named_hits = []
             for rank, (names, score) in enumerate(reply.hits, start=1):
-                # Without a name at that place, any other one shows which result is no document.
+                # If a result has no name under this key, another name shows the user which it is.
                 name = names.get(key) or next(iter(names.values()), f"result {rank}")
                 named_hits.append((name, score))
             named_replies.append(replace(reply, hits=named_hits))
@@ -106,7 +109,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         return scores_from_ranks(named_replies), {"document_id": key, "score_order": "rank"}
 
     def _document_key(self, results: Sequence[Names], collection: Collection) -> str:
-        """Return the place of a result at which most results have an id of the collection."""
+        """Return the key under which most results have an id of the collection."""
         known = set(collection.ids)
         matches = Counter[str]()
         for names in results:
@@ -128,16 +131,16 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
         )
 
     def stage(self) -> Stage:
-        """Return the printed form, which nobody can type: the class of the retriever."""
+        """Return how the ranker is printed, with the class of the retriever; it cannot be typed."""
         depth = None if self.k == DEPTH else self.k
         return Stage(name=self.name, argument=type(self.retriever).__name__, k=depth)
 
 
 def metadata_names(metadata: Any) -> dict[str, str]:
-    """Return the names in metadata by their place, the likeliest id first.
+    """Return the names in metadata by their keys, the likeliest id first.
 
-    A text may be an id under any key, except one that numbers something; a whole number only under
-    one of `_KEYS`.
+    A text may be an id under any key, except a key that numbers something. A whole number may be an
+    id only under one of `_KEYS`.
     """
     if not isinstance(metadata, Mapping):
         return {}

@@ -1,7 +1,8 @@
-"""sentence-transformers: models in memory as rankers, with the scores of their folders.
+"""sentence-transformers: encoders in memory as rankers.
 
-Each ranker is the ranker of a model's folder, `Dense` or `Sparse`, with the object in place of the
-loaded folder; `cross_encoder` has the third one.
+Each ranker is the ranker of a model's folder, `Dense` or `Sparse`, but with the object instead of a
+model that is loaded from the folder, so the scores are the same. `cross_encoder` has the ranker of
+a `CrossEncoder`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from ranktilt.rankers.sparse import Sparse, SparseEncoder
 from ranktilt.spec import Stage
 
 PROBE = "What does this model make of a short text?"
-"""Text whose vector or logit is part of a model's hash, besides its weights.
+"""Text whose vector or logit is part of a model's hash, in addition to the weights.
 
-Two models with the same weights may still differ, such as in their prompts or pooling.
+Two models with the same weights may still differ, for example in their prompts or pooling.
 """
 
 
@@ -39,13 +40,13 @@ class LoadedEncoder(Encoder):
 
     @classmethod
     def from_model(cls, model: Any, **options: Any) -> Self:
-        """Take a ``SentenceTransformer`` or a ``SparseEncoder``."""
+        """Return the encoder of a ``SentenceTransformer`` or a ``SparseEncoder``."""
         name = model_name(model)
         return cls(
             name=name,
             folder=Path(name),
             max_tokens=model.max_seq_length,
-            # Any other value would switch autocast on, whatever precision the model is in.
+            # No autocast: the model computes in the precision that it has.
             precision="float32",
             device=str(model.device),
             loaded=model,
@@ -54,11 +55,11 @@ class LoadedEncoder(Encoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the present weights, and of all else that the vectors depend on."""
+        """Hash of the present weights, and of everything else that the vectors depend on."""
         with self._inference():
-            answer = self._encoded([PROBE], "document")
+            output = self._encoded([PROBE], "document")
         prefixes = self.prefix("query"), self.prefix("document")
-        return model_hash(self.loaded, answer, RESULTS_VERSION, self.ranker, self.store, *prefixes)
+        return model_hash(self.loaded, output, RESULTS_VERSION, self.ranker, self.store, *prefixes)
 
     @cached_property
     def similarity(self) -> str:
@@ -66,7 +67,7 @@ class LoadedEncoder(Encoder):
         return str(self.loaded.similarity_fn_name)
 
     def token_counter(self, prompt: str) -> Tokens:
-        """Return its tokenizer, with the prefix of texts."""
+        """Return the model's tokenizer, with the prefix that the model puts before each text."""
         return loaded_tokens(self.loaded, self.max_tokens, prompt)
 
     @property
@@ -90,11 +91,11 @@ class LoadedSparseEncoder(LoadedEncoder, SparseEncoder):
     """A sparse encoder in memory."""
 
     def check(self) -> None:
-        pass
+        """Accept the model: its class says that it is a sparse encoder."""
 
 
 class LoadedModelRanker(ObjectRanker):
-    """A ranker of a model in memory, with the name that the model gives itself."""
+    """A ranker of a model in memory, which is called by the name under which it was loaded."""
 
     @classmethod
     def from_object(cls, value: Any, **options: Any) -> Self:
@@ -111,8 +112,8 @@ class LoadedModelRanker(ObjectRanker):
 class SentenceTransformerRanker(LoadedModelRanker, Dense):
     """Ranks by a ``SentenceTransformer`` in memory, as ``dense:FOLDER`` does with the saved model.
 
-    Vectors are cached by a hash of the weights. The hash is computed anew for each ranking, as a
-    model in training changes.
+    Vectors are cached by a hash of the weights. The hash is computed anew for each ranking, because
+    training may have changed the weights.
     """
 
     name: ClassVar[str] = "SentenceTransformer"
@@ -127,7 +128,7 @@ class SentenceTransformerRanker(LoadedModelRanker, Dense):
 
     @cached_property
     def encoder(self) -> LoadedEncoder:
-        """The model as texts are encoded by it."""
+        """The model, with the ranker's options."""
         return LoadedEncoder.from_model(
             self.loaded,
             store=self.store,
@@ -136,7 +137,8 @@ class SentenceTransformerRanker(LoadedModelRanker, Dense):
         )
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        # A copy has no cached hash. Training may have changed the weights since the last ranking.
+        # A copy has no cached encoder, whose hash may be of weights that training has changed
+        # since.
         return Dense.rank(replace(self), collection, run)
 
     def provenance(self) -> dict[str, Any]:
@@ -159,7 +161,7 @@ class SparseEncoderRanker(LoadedModelRanker, Sparse):
 
     @cached_property
     def encoder(self) -> LoadedSparseEncoder:
-        """The model as texts are encoded by it."""
+        """The model, with the ranker's options."""
         return LoadedSparseEncoder.from_model(self.loaded, max_active_dims=self.max_active_dims)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
@@ -172,7 +174,7 @@ class SparseEncoderRanker(LoadedModelRanker, Sparse):
 
 def loaded_tokens(model: Any, max_tokens: int | None, prompt: str = "") -> Tokens:
     """Return the token counter of a model in memory, with a prompt before each text."""
-    # Used as a folder, the model's name appears in messages and in the list of the cache.
+    # There is no folder; its name is printed in messages and in the list of the cache.
     return LoadedTokens(
         folder=Path(model_name(model)),
         max_tokens=max_tokens,

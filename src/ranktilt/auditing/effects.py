@@ -424,7 +424,7 @@ class Change(Effect):
     def growth_detectable(self) -> float:
         """Smallest absolute growth that a single test would detect with 80 % power."""
         few = self.sample < FEWEST
-        return np.nan if few else detectable_effect(self.growth_error, queries=self.effective_n)
+        return np.nan if few else detectable_effect(self.growth_error, effective_n=self.effective_n)
 
     def swapped(self) -> Self:
         """Return the same change with the two groups exchanged.

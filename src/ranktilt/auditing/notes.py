@@ -57,7 +57,7 @@ from ranktilt.data.notes.runs import (
 from ranktilt.data.runs.run import Run, stage_facts
 from ranktilt.data.runs.tied_lists import tied_list_notes
 from ranktilt.errors import UserError, counted
-from ranktilt.measures.ranking import first_ranks
+from ranktilt.measures.ranking import probability_within
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answer_kinds import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
@@ -334,7 +334,7 @@ def lone_group_notes(
     if not depth:
         return
     for judged_run in judged_runs:
-        within = first_ranks(judged_run.ranking, depth)
+        within = probability_within(judged_run.ranking, depth)
         known = (judged_run.row >= 0) & (judged_run.row < len(groups.code))
         is_member = known & (groups.code[np.where(known, judged_run.row, 0)] == 0)
         query, query_count = judged_run.ranking.query, len(judged_run.ranking.offsets) - 1

@@ -24,7 +24,7 @@ from ranktilt.data.labels.label_remarks import warn_of_labels
 from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import DataWarning, UserError, counted, list_names
 from ranktilt.measures.base import Estimand, estimand
-from ranktilt.measures.ranking import Ranking, first_ranks
+from ranktilt.measures.ranking import Ranking, probability_within
 from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
@@ -253,7 +253,7 @@ def _take(
     values = of.contrast(ranking, sign > 0, sign < 0)
     for value in values[~np.isnan(values)].tolist():
         means.add(value)
-    rank_shares = first_ranks(ranking, of.cutoff)
+    rank_shares = probability_within(ranking, of.cutoff)
     for start, stop in pairwise(run.offsets.tolist()):
         labelled_entries = np.flatnonzero(sign[start:stop]) + start
         new.add(rows[labelled_entries], rank_shares[labelled_entries])

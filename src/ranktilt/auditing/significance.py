@@ -227,7 +227,7 @@ def influence_of_ratio(
     if clusters is None:
         influence = Influence.from_queries(residual, weight)
     else:
-        entries = clusters.merge_repeats(distinct).in_rows(numbers)
+        entries = clusters.merge_repeats(distinct).renumber_queries(numbers)
         influence = Influence.from_ratio(
             residual, weight, entries, ratio=0.0 if is_centred else ratio
         )

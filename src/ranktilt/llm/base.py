@@ -31,18 +31,18 @@ from ranktilt.parallel.executor import executor
 Vectors = npt.NDArray[np.float32]
 """Vectors of texts, shape (n, dimension)."""
 _PROMPTS_PER_CALL = 4
-"""Prompts that travel to a worker together, for each call that it has under way."""
+"""Number of prompts that are sent to a worker together, for each call that it has under way."""
 LARGEST_SEED = LARGEST_COUNT
-"""Largest seed, either way: a larger one would not survive every server's JSON."""
-_MESSAGE_WIDTH = 1_000
+"""Largest absolute value of a seed: not every server's JSON has larger numbers."""
+_MESSAGE_LENGTH = 1_000
 """Most characters of a failure's message; the server's words in it are shorter."""
 FailureKind = Literal["too long", "refused", "unavailable"]
 """Kinds of failures.
 
 - too long: the prompt does not fit the model's context
 - refused: the server refuses it, by its rules or as a bad request
-- unavailable: every attempt failed, by errors of the server or the line, or without an answer in
-  time
+- unavailable: every attempt failed, because of the server or the connection, or because no answer
+  came in time
 """
 
 
@@ -50,7 +50,7 @@ FailureKind = Literal["too long", "refused", "unavailable"]
 class Prompt:
     """A prompt: the user's message, and a system message before it.
 
-    The digest, by which a prompt is recognised, is of the messages alone; the seed is not in it.
+    A prompt is recognised by its digest, a hash of its messages without the seed.
     """
 
     text: str
@@ -79,13 +79,13 @@ class Sampling:
     """How answers are drawn from a model's distribution; defaults follow Dai et al. (KDD 2024)."""
 
     temperature: float = 0.2
-    """Spread of the draws; 0 takes the likeliest token each time."""
+    """Sampling temperature; with 0, each token is the likeliest one."""
     top_p: float = 1.0
-    """Share of the probability that tokens are drawn from, the likeliest ones first."""
+    """Share of the probability that belongs to the likeliest tokens, from which one is drawn."""
     max_tokens: int | None = None
     """Most tokens of an answer; with None the server decides."""
     seed: int | None = None
-    """Seed for a server that can repeat itself."""
+    """Seed, for a server that can give the same answer again."""
     logprobs: bool = False
     """Whether to ask for the log-probability of each token."""
 
@@ -102,30 +102,30 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer of a model; counts of tokens are the server's, None where it gives none."""
+    """The answer of a model."""
 
     text: str
-    """The text as it arrived; empty where a content filter withheld it."""
+    """The text as it arrived; empty if a content filter withheld it."""
     finish: str
     """Reason of the end: ``stop``, ``length`` (cut off), ``content_filter``, or a server's word."""
     prompt_tokens: int | None
-    """Number of tokens of the prompt, by the server's count."""
+    """Number of tokens of the prompt, by the server's count; None if it has none."""
     completion_tokens: int | None
-    """Number of tokens of the answer, by the server's count."""
+    """Number of tokens of the answer, by the server's count; None if it has none."""
     model: str
-    """Name of the model that answered, as the server gives it."""
+    """Name of the model that answered, as the server calls it."""
     revision: str | None = None
     """State of the model: the server's ``system_fingerprint``, or a local folder's fingerprint."""
     logprobs: tuple[float, ...] | None = None
-    """Natural log-probability of each token of the text, 0 or less; None where there are none."""
+    """Natural log-probability of each token of the text; None if there are none."""
     tokens: tuple[str, ...] | None = None
-    """Text of each of these tokens; None where there is none, or the model gives none."""
+    """Text of each of these tokens; None if there are none, or if one has no text."""
 
     def __post_init__(self) -> None:
         """Clean all fields.
 
-        A server, or a journal of its answers, may hold anything; but an answer is paid for, so it
-        is not refused, and it goes into tables and files.
+        A server may send anything, and a journal stores it. An answer that was paid for is not
+        refused, and it must fit into tables and files.
         """
         logprobs, tokens = log_probabilities(self.logprobs), token_texts(self.tokens)
         has_text_of_each = len(tokens or ()) == len(logprobs or ())
@@ -156,8 +156,8 @@ class Failure:
     """The server's words, in one line."""
 
     def __post_init__(self) -> None:
-        """Clean the server's words; see `Answer`."""
-        object.__setattr__(self, "message", plain_line(self.message, _MESSAGE_WIDTH))
+        """Clean the server's words, which are written into tables and files."""
+        object.__setattr__(self, "message", plain_line(self.message, _MESSAGE_LENGTH))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,13 +167,17 @@ class Reply:
     number: int
     """Position of the prompt, from 0."""
     answer: Answer | None = None
-    """What the model wrote; None where it failed."""
+    """What the model wrote; None if it failed."""
     failure: Failure | None = None
-    """Why there is no answer; None where there is one."""
+    """Why there is no answer; None if there is one."""
     fresh: bool = True
-    """False where the answer was in the journal, or was asked for an equal request."""
+    """Whether the model was asked for this reply.
+
+    False if the answer was in the journal, or if an equal request was asked instead.
+    """
     time: str | None = None
-    """When the answer was written to the journal, in UTC, as ISO 8601; None where it was not."""
+    """Time at which the answer was written to the journal, in UTC, as ISO 8601; None if it was not.
+    """
 
 
 class LLM(ABC):
@@ -188,7 +192,7 @@ class LLM(ABC):
     identity: str
     """Kind, model and address, which distinguish it from all others; part of a journal's key.
 
-    It never holds a key of a server.
+    It never has a server's secret key in it.
     """
     neural: ClassVar[bool] = False
     """Whether the model computes on this machine, and should have a GPU."""
@@ -197,11 +201,11 @@ class LLM(ABC):
     concurrency: int = 1
     """Number of prompts that should be under way together."""
     context: int | None = None
-    """Most tokens of a prompt and its answer; None where that is not known beforehand."""
+    """Most tokens of a prompt and its answer; None if that is not known beforehand."""
     has_answered: bool = False
     """Whether a journal has answers to requests like these.
 
-    If it has, a refusal is the fault of the refused request, not of all.
+    If so, a refusal is about the refused request, and not about the key or the model.
     """
     training_queries: frozenset[str] = frozenset()
     """Ids of queries that the model was trained on, as far as they are known."""
@@ -218,7 +222,7 @@ class LLM(ABC):
         """
 
     def generate(self, prompts: Iterable[Prompt], **sampling: Any) -> Generator[Reply, None, None]:
-        """Yield a reply for each prompt as soon as it arrives; see `arrivals`.
+        """Yield a reply for each prompt as soon as it arrives, in any order.
 
         `sampling` are the fields of `Sampling`.
         """
@@ -226,10 +230,10 @@ class LLM(ABC):
             for replies in arrivals:
                 yield from replies
 
-    def one_of(self, workers: int) -> LLM:
-        """Return the model as one of so many workers asks it.
+    def share_of(self, workers: int) -> LLM:
+        """Return the model for one of several workers, which ask it at the same time.
 
-        Together the workers must keep to the limit of requests per minute, so each has its part.
+        Together they must keep to the limit of requests per minute, so each gets a share of it.
         """
         return self
 
@@ -240,8 +244,8 @@ class LLM(ABC):
         """Ask the model: yield exactly one reply for each prompt, in any order.
 
         Replies that arrive together are yielded as a list. Prompts are pulled from the iterable
-        when they are needed, in the caller's thread. Closing the generator gives up what is under
-        way and asks nothing more.
+        when they are needed, in the caller's thread. If the generator is closed, requests under way
+        are given up, and nothing more is asked.
 
         Raises
         ------
@@ -252,10 +256,10 @@ class LLM(ABC):
     def journal_arrivals(
         self, requests: Iterable[tuple[str, Prompt]], sampling: Sampling, journal: Any
     ) -> Generator[list[Reply], None, None]:
-        """Ask the model for answers that go into a journal; otherwise as `arrivals`.
+        """Ask the model for answers that are written to a journal; otherwise as `arrivals`.
 
-        Each request is a key and a prompt. All machines of a cluster take part. A model that is
-        asked in batches writes into the journal which of them are under way.
+        Each request is its key and its prompt. All machines of a cluster take part. A model that is
+        asked in batches also keeps in the journal which batches are under way.
         """
         return spread(self, (prompt for _, prompt in requests), sampling)
 
@@ -278,7 +282,7 @@ def spread(
     Together the machines keep to the model's rate limit.
     """
     machines = executor()
-    stage = partial(_replies, model.one_of(machines.workers), sampling, model.has_answered)
+    stage = partial(_replies, model.share_of(machines.workers), sampling, model.has_answered)
     yield from machines.map(
         stage,
         enumerate(prompts),
@@ -292,7 +296,8 @@ def _replies(
     model: LLM, sampling: Sampling, has_answered: bool, prompts: Iterator[tuple[int, Prompt]]
 ) -> Iterator[list[Reply]]:
     """Answer one worker's prompts, and number its replies as all prompts are numbered."""
-    model.has_answered = model.has_answered or has_answered  # which does not travel with the model
+    # A model that is sent to a worker loses what it has learned, so this is sent beside it.
+    model.has_answered = model.has_answered or has_answered
     numbers = list[int]()
 
     def unnumbered() -> Iterator[Prompt]:
@@ -315,7 +320,8 @@ KINDS = {
 def llm(text: str, **options: Any) -> LLM:
     """Return the model of ``openai:MODEL`` or ``transformers:FOLDER``.
 
-    It is neither asked nor loaded yet. `options` are fields of its class; None leaves the default.
+    It is neither asked nor loaded yet. `options` are fields of its class; an option that is None
+    gets its default.
     """
     kind, _, name = text.strip().partition(":")
     if kind not in KINDS:

@@ -33,7 +33,7 @@ UNDER_WAY = frozenset(
         "cancelling",
     ]
 )
-"""States of a batch that is not done; servers other than OpenAI's have words of their own."""
+"""States of a batch that has not ended; some are words of other servers than OpenAI's."""
 ENDED = frozenset(["completed", "expired", "failed", "cancelled"])
 """States of a batch that will not change again."""
 _ID = re.compile(r"[!-~]{1,200}")
@@ -42,7 +42,7 @@ _TEMPORARY = re.compile(
     r"expired|cancelled|timeout|timed_out|rate_limit|overloaded|unavailable|server_error|internal",
     re.I,
 )
-"""Codes of errors of requests that the server did not process, and may process another time."""
+"""Codes of errors of requests that the server did not process, but may process if sent again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class BatchStatus:
     failed: int
     """Number of requests with an error, by the server's count."""
     errors: str
-    """Reason why the server did not take a batch whose state is ``failed``."""
+    """Reason why the server refused a batch whose state is ``failed``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class BatchLines:
     """Content of a batch's files."""
 
     outcomes: dict[str, Answer | Failure | UserError] = field(default_factory=dict)
-    """Outcomes of requests by their key; a `UserError` concerns all requests."""
+    """Outcome of each request by its key; a `UserError` concerns all requests."""
     unreadable: int = 0
     """Number of lines without the outcome of a request."""
 
@@ -79,7 +79,7 @@ class BatchLines:
 
 
 def read_id(data: dict[str, Any], name: str = "id") -> str:
-    """Read the id of a file or a batch; `ValueError` where there is none."""
+    """Read the id of a file or a batch from a field; `ValueError` if there is none."""
     value = data.get(name)
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise ValueError(f"no {name} in the answer")
@@ -87,7 +87,10 @@ def read_id(data: dict[str, Any], name: str = "id") -> str:
 
 
 def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatus:
-    """Read the state of a batch; `ValueError` where its status or files are missing or unknown."""
+    """Read the state of a batch; `ValueError` if its status is unknown or a file has no id.
+
+    `clean` hides the key in messages.
+    """
     status = data.get("status")
     known = status.casefold() if isinstance(status, str) else ""
     if known not in UNDER_WAY | ENDED:
@@ -117,7 +120,7 @@ def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatu
 def read_page(data: dict[str, Any]) -> list[tuple[str, str]]:
     """Read a part of the list of batches: the ids of each batch and its file.
 
-    `ValueError` where an id cannot be read.
+    `ValueError` if an id cannot be read.
     """
     if not isinstance(data.get("data"), list):
         raise ValueError("no list of batches in the answer")
@@ -169,12 +172,12 @@ def _rows(content: bytes) -> tuple[list[tuple[str, dict[str, Any]]], int]:
 
 
 def _response_body(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a line's response, empty where there is none."""
+    """Return the body of a line's response; empty if there is none."""
     return fields_of(fields_of(row.get("response")).get("body"))
 
 
 def _is_answer(row: dict[str, Any]) -> bool:
-    """Tell whether a line holds an answer; a line without a status does if it has a choice."""
+    """Tell whether a line has an answer: by its status or, without a status, by its choices."""
     status = fields_of(row.get("response")).get("status_code")
     return status == 200 or (status is None and bool(_response_body(row).get("choices")))
 

@@ -1,4 +1,9 @@
-"""Batches: requests that a server takes as one file, and answers within a day at half the price."""
+"""Batches: requests that a server takes as one file, and answers within a day at half the price.
+
+A *look-up* asks the server for the state of a batch. A batch has *ended* if its state will not
+change again; it is *under way* before. It is *silent* if look-ups fail, or if it has ended and its
+files do not say what became of some requests.
+"""
 
 from __future__ import annotations
 
@@ -37,28 +42,28 @@ Result = TypeVar("Result")
 """What is read from a response."""
 
 INTERVAL = 30.0
-"""Seconds between two looks at a batch."""
+"""Seconds between two look-ups of a batch."""
 MOST_REQUESTS = 50_000
 """Most requests of a file, at OpenAI."""
 MOST_BYTES = 200_000_000
 """Most bytes of a file, at OpenAI."""
 _ENDPOINT = "/v1/chat/completions"
-"""Address that each request of a batch is meant for."""
+"""Address to which each request of a batch is sent."""
 _STORE = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?)"
-"""Statement that writes a batch, or replaces what is known of it."""
+"""SQL statement that writes a batch, or replaces its row."""
 _TABLE = "CREATE TABLE IF NOT EXISTS batches (file TEXT PRIMARY KEY, batch TEXT, prompts TEXT)"
-"""Statement that adds the table of batches to a journal."""
-_FILE_LIMIT = 10
-"""Time limit for sending or fetching a file, as a multiple of a request's."""
+"""SQL statement that adds the table of batches to a journal."""
+_FILE_TIMEOUT_FACTOR = 10
+"""Time limit for sending or fetching a file, as a multiple of the time limit of a request."""
 _MOST_PAGES = 1_000
-"""Most pages of the list of batches that are read, for a server that repeats itself."""
+"""Most pages of the list of batches that are read; a faulty server may have pages without end."""
 
 
 def in_batches(llm: LLM, interval: float | None = None, *, give_up: Sequence[str] = ()) -> LLM:
     """Return a model that sends requests in batches, with the same journal.
 
-    Its batches are looked up every `interval` seconds. Batches in `give_up`, by their ids, are
-    given up: requests that they have not answered are submitted again.
+    Its batches are looked up every `interval` seconds. `give_up` has the ids of batches to give up:
+    their unanswered requests are submitted again.
     """
     if not isinstance(llm, OpenAI):
         raise UserError(
@@ -81,7 +86,7 @@ class BatchOpenAI(OpenAI):
     batched = True
     """Its answers come within a day, at half the price."""
     interval: float = field(default=INTERVAL, kw_only=True)
-    """Seconds between two looks at a batch."""
+    """Seconds between two look-ups of a batch."""
     give_up: tuple[str, ...] = field(default=(), kw_only=True)
     """Ids of batches whose unanswered requests are submitted again."""
 
@@ -93,13 +98,12 @@ class BatchOpenAI(OpenAI):
     def journal_arrivals(
         self, requests: Iterable[tuple[str, Prompt]], sampling: Sampling, journal: Journal
     ) -> Generator[list[Reply], None, None]:
-        """Submit all requests together and wait for them; see `LLM.journal_arrivals`.
+        """Submit all requests together, wait for them, and yield replies as batches end.
 
-        A batch is in the journal from before it is submitted until its answers are written, so that
-        a process that is killed submits nothing twice. Requests that expired, or failed by an error
-        that may pass, are submitted again, up to ``retries`` times. If a batch has ended and its
-        files do not account for all requests, it stays in the journal, and is an error once all
-        other batches have ended.
+        A batch is written to the journal before it is submitted, and removed when its answers are
+        written, so that a process that is killed submits nothing twice. Requests that expired, or
+        failed by an error that may pass, are submitted again, up to ``retries`` times. A silent
+        batch stays in the journal, and is an error once all other batches have ended.
         """
         self.check()
         yield from _Submission(self, self._current_server(), sampling, journal).replies(requests)
@@ -138,7 +142,7 @@ class BatchClient(ServerClient):
 
     def download(self, file: str) -> Awaitable[Any]:
         """Request the content of a file."""
-        return self.get("files", file, "content", timeout=self.file_limit)
+        return self.get("files", file, "content", timeout=self.file_timeout)
 
     def create_batch(self, file: str) -> Awaitable[Any]:
         """Start the batch of a file; never repeat the call, which could start a second batch."""
@@ -151,13 +155,13 @@ class BatchClient(ServerClient):
         """Send a file of requests."""
         file = ("requests.jsonl", content, "application/jsonl")
         files = self._client.files.with_raw_response
-        created = await files.create(file=file, purpose="batch", timeout=self.file_limit)
+        created = await files.create(file=file, purpose="batch", timeout=self.file_timeout)
         return created.http_response
 
     @property
-    def file_limit(self) -> float:
+    def file_timeout(self) -> float:
         """Time limit for sending or fetching a file, in seconds."""
-        return _FILE_LIMIT * self.server.timeout
+        return _FILE_TIMEOUT_FACTOR * self.server.timeout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +173,7 @@ class _BatchLine:
     digest: str
     """Digest of the prompt."""
     line: bytes
-    """The line, with its end."""
+    """The line, with a line break at its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,16 +189,15 @@ class _Submitted:
 
     @property
     def name(self) -> str:
-        """Id by which to speak of the batch."""
+        """Id of the batch in messages: its own, or that of its file."""
         return self.batch or self.file
 
 
 class _Submission:
     """The batches of one call: new ones, and those of earlier calls with requests of this call.
 
-    A request waits, is submitted in a batch, and has a reply once its batch has ended. A batch is
-    *silent* if looking it up says nothing about some of its requests, or fails. Such requests may
-    be paid for, so they are not submitted again.
+    A request waits, is submitted in a batch, and has a reply once its batch has ended. Requests of
+    a silent batch may have been paid for, so they are not submitted again.
     """
 
     def __init__(
@@ -207,13 +210,13 @@ class _Submission:
         self._waiting = list[str]()
         # Batches that have not ended, by the id of their file.
         self._open: dict[str, _Submitted] = {}
-        # How often each request was submitted in vain, by key.
+        # Number of times that each request was submitted, by key.
         self._tries = Counter[str]()
-        # Look-ups in a row that said nothing, by the id of the file.
-        self._silent = Counter[str]()
-        # Messages about silent batches, which are left to the user.
+        # Number of silent look-ups in a row, by the id of the file.
+        self._silent_looks = Counter[str]()
+        # Messages about silent batches, which are an error at the end.
         self._lost = list[str]()
-        # Batches that the server refused in a row.
+        # Number of batches in a row that the server refused.
         self._refused = 0
 
     def replies(self, requests: Iterable[tuple[str, Prompt]]) -> Iterator[list[Reply]]:
@@ -227,7 +230,7 @@ class _Submission:
         self._give_up()
         self._resume()
         while self._open or self._waiting:
-            # A server that refuses a batch takes more once another one has ended.
+            # A server may refuse a batch because too many are under way, until one of them ends.
             while self._waiting and not (self._refused and self._open):
                 self._submit()
             for submitted in list(self._open.values()):
@@ -238,7 +241,7 @@ class _Submission:
             raise UserError("; ".join(self._lost))
 
     def _resume(self) -> None:
-        """Go on with earlier batches that have requests of this call; its other requests wait."""
+        """Continue earlier batches that have requests of this call; all other requests wait."""
         earlier = [
             batch for batch in self._stored() if not self._lines.keys().isdisjoint(batch.prompts)
         ]
@@ -250,7 +253,7 @@ class _Submission:
                 self._start(batch, sent_before=True)
 
     def _give_up(self) -> None:
-        """Forget the batches that the user gives up, in the first call that could wait for them."""
+        """Forget the batches that the user gives up; only the first call of a model does so."""
         names, self._model.give_up = self._model.give_up, ()
         stored = {batch.name: batch for batch in self._stored()} if names else {}
         for name in names:
@@ -264,7 +267,7 @@ class _Submission:
             self._forget(stored[name])
 
     def _submit(self) -> None:
-        """Submit requests that wait, as many as the server takes in a file."""
+        """Submit waiting requests, as many as the server takes in a file."""
         sizes = accumulate(len(self._lines[key].line) for key in self._waiting[:MOST_REQUESTS])
         count = max(sum(size <= MOST_BYTES for size in sizes), 1)
         keys, self._waiting = self._waiting[:count], self._waiting[count:]
@@ -281,7 +284,11 @@ class _Submission:
         self._start(submitted)
 
     def _start(self, submitted: _Submitted, *, sent_before: bool = False) -> None:
-        """Start a file's batch, unless it was started by a call whose response never arrived."""
+        """Start a file's batch.
+
+        If `sent_before`, the server may have started it already, without a response that arrived.
+        Then it is looked for in the server's list of batches.
+        """
         for left in reversed(range(self._model.retries + 1)):
             try:
                 batch = self._find(submitted.file) if sent_before else None
@@ -300,7 +307,7 @@ class _Submission:
                 time.sleep(self._model.interval)
 
     def _find(self, file: str) -> str | None:
-        """Find the batch of a file; None where there is none."""
+        """Find the batch of a file in the server's list; return None if there is none."""
         after, seen = dict[str, str](), set[str]()
         for _ in range(_MOST_PAGES):
             batches = self._call(partial(BatchClient.list_batches, after=after), read_page)
@@ -308,21 +315,21 @@ class _Submission:
                 if input_file == file:
                     return batch
             new = {batch for batch, _ in batches} - seen
-            if not new:  # the last page is empty, or comes again
+            if not new:  # after the last page, a server sends an empty page or repeats a page
                 return None
             seen |= new
             after = {"after": batches[-1][0]}
         raise FailedRequest("unavailable", "the list of batches has no end")
 
     def _results(self, submitted: _Submitted) -> Iterator[list[Reply]]:
-        """Yield the replies of a batch once it has ended.
+        """Look up a batch; if it has ended, yield its replies.
 
-        If its files do not account for all requests, it is looked up again.
+        A silent batch is looked up again later.
         """
         try:
             status = self._status(submitted)
             if status.status in UNDER_WAY:
-                self._silent.pop(submitted.file, None)
+                self._silent_looks.pop(submitted.file, None)
                 if status.total:
                     done = min(status.completed + status.failed, status.total - 1)
                     report(f"batch {submitted.batch}", done, status.total)
@@ -361,12 +368,12 @@ class _Submission:
         return read_lines(b"\n".join(contents), self._server)
 
     def _note_silence(self, submitted: _Submitted, message: str, *, is_over: bool = False) -> None:
-        """Count a look-up that said nothing, and leave the batch to the user after some of them.
+        """Count a silent look-up; after some of them, give up and keep a message for the user.
 
-        At once if it `is_over`, because further look-ups will not help.
+        If `is_over`, further look-ups will not help, and one is enough.
         """
-        self._silent[submitted.file] += 1
-        looks = self._silent[submitted.file]
+        self._silent_looks[submitted.file] += 1
+        looks = self._silent_looks[submitted.file]
         if looks < FEWEST and not is_over:
             return
         del self._open[submitted.file]
@@ -380,10 +387,10 @@ class _Submission:
         )
 
     def _settled(self, submitted: _Submitted, lines: BatchLines, *, tried: bool) -> list[Reply]:
-        """Return the replies to this call's requests, and put those that failed back to wait.
+        """Return the replies to this call's requests; requests that may succeed later wait again.
 
-        Answers to requests of an earlier call go into the journal and are no replies. `tried` says
-        whether the server took the batch, so that its requests count as tried.
+        Answers to requests of an earlier call are written to the journal, and are no replies.
+        `tried` says whether the server took the batch, so that its requests count as tried.
         """
         replies, earlier_answers = list[Reply](), list[JournalRecord]()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -412,14 +419,14 @@ class _Submission:
         return failure.kind != "unavailable" or self._tries[key] > self._model.retries
 
     def _wait_again(self, keys: Iterable[str], *, tried: bool) -> None:
-        """Put requests that an ended batch did not process back among those that wait."""
+        """Let requests that an ended batch did not process wait again."""
         for key in keys:
             if key in self._lines:
                 self._tries[key] += tried
                 self._waiting.append(key)
 
     def _check(self, submitted: _Submitted, status: BatchStatus, lines: BatchLines) -> None:
-        """Raise an error that ends everything, now that all answers are written."""
+        """Raise an error of an ended batch that concerns all requests; its answers are written."""
         for outcome in lines.outcomes.values():
             if isinstance(outcome, UserError):
                 raise outcome
@@ -442,7 +449,7 @@ class _Submission:
         work: Callable[[BatchClient], Awaitable[Any]],
         read: Callable[[dict[str, Any]], Result],
     ) -> Result:
-        """Wait for a response and read it; one that cannot be read counts as no response."""
+        """Wait for a response and read it; if it cannot be read, the request has failed."""
         try:
             return read(json_body(self._fetch(work), self._server.clean))
         except ValueError as error:
@@ -459,7 +466,7 @@ class _Submission:
         ]
 
     def _store(self, submitted: _Submitted) -> None:
-        """Write a batch to the journal, before and after it is started."""
+        """Write a batch to the journal, and keep it among those that have not ended."""
         self._open[submitted.file] = submitted
         with self._journal.writing() as db:
             db.execute(_STORE, (submitted.file, submitted.batch, json.dumps(submitted.prompts)))
@@ -472,7 +479,7 @@ class _Submission:
 
 
 def _is_silent(status: BatchStatus, lines: BatchLines) -> bool:
-    """Tell whether requests that an ended batch does not account for may be paid for."""
+    """Tell whether requests without an outcome in the files of an ended batch may be paid for."""
     return (
         status.status == "completed"
         or bool(lines.unreadable)

@@ -1,14 +1,15 @@
 """Remove everything that models and servers put around an answer, before it is read.
 
-The following is no part of an answer:
+A *mark* is a token or tag that is no text of the answer, such as ``<think>`` or ``<|im_end|>``. A
+*wrapper* is anything else around an answer. The following is no part of an answer:
 
 - reasoning: ``<think>``, ``<thinking>``, ``<reasoning>``, ``<thought>`` and the like, the marks of
   Mistral, Cohere, Kimi, Sky-T1, Seed and Granite, and the ``analysis`` channel of gpt-oss, with or
-  without its special tokens. A block that only closes began in the prompt. If a block never closes,
-  the text was cut off, and there is no answer;
+  without its special tokens. A block may have only its end mark, because its start was in the
+  prompt. If a block has no end, the text was cut off, and there is no answer;
 - traces of a chat template: roles before an answer, and everything from the first end of a turn on
   (``<|im_end|>``, ``<|eot_id|>``, ``</s>``);
-- marks of byte order, and signs without width;
+- marks of byte order, and invisible characters;
 - around short answers (rankings, choices, grades, yes or no), which `clean_answer` reads:
   ``<answer>`` tags, LaTeX boxes, code fences, JSON with a single value, "Final answer:", quotation
   marks, and Markdown.
@@ -30,9 +31,9 @@ from dataclasses import dataclass
 from typing import Any
 
 INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
-"""Signs without width, as a part of a regular expression's set."""
+"""Invisible characters, as a part of a regular expression's set."""
 LONGEST = 20_000
-"""Characters of an answer that are read, after its reasoning is removed."""
+"""Most characters of an answer that are read, after its reasoning is removed."""
 
 _MARK = re.compile(
     r"(?<!`)(?:"
@@ -45,7 +46,7 @@ _MARK = re.compile(
     r")",
     re.IGNORECASE,
 )
-"""Start and end of reasoning; within backticks a text only mentions them."""
+"""Start or end mark of reasoning; in backticks, a text only mentions one."""
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 """Start of the final channel of gpt-oss."""
 _ANY_CHANNEL = re.compile(r"<\|channel\|>")
@@ -69,7 +70,7 @@ _TURN_END = re.compile(
 )
 """Marks of a chat template that end a turn; nothing after them is part of an answer."""
 _NOTHING_BUT_MARKS = re.compile(r"\s*(?:<\||\Z)")
-"""Text that goes on with a mark, or not at all."""
+"""Blanks that are followed by another mark or by the end of the text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class AnswerSpan:
     end: int
     """Position after its last character."""
     is_cut_off: bool = False
-    """Whether the text ends before its answer begins: there is reasoning alone."""
+    """Whether the text ends before its answer begins, so that there is only reasoning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +94,11 @@ class CleanAnswer:
     plain: str
     """The answer with its wrappers, but without reasoning and marks of the chat template."""
     is_cut_off: bool = False
-    """Whether the model's text ends before its answer begins: there is reasoning alone."""
+    """Whether the model's text ends before its answer begins, so that there is only reasoning."""
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether anything stood around the answer, reasoning and marks aside."""
+        """Whether there was a wrapper around the answer; reasoning and marks do not count."""
         return self.text != self.plain
 
 
@@ -128,9 +129,9 @@ def answer_span(text: str, source: str | None = None) -> AnswerSpan:
 
 
 def _channel_start(text: str) -> tuple[int, bool]:
-    """Return where the final channel of gpt-oss begins, and whether it is missing.
+    """Return the position at which the final channel of gpt-oss begins, and whether it is missing.
 
-    It begins at 0 in a text without channels.
+    The position is 0 in a text without channels.
     """
     finals = list(_FINAL_CHANNEL.finditer(text))
     if finals:
@@ -144,17 +145,19 @@ def _channel_start(text: str) -> tuple[int, bool]:
 
 
 def _reasoning_end(text: str, start: int, *, source: str) -> tuple[int, bool]:
-    """Return where the reasoning before an answer ends, and whether it never does.
+    """Return the position at which the reasoning before an answer ends, and whether it has no end.
 
-    Reasoning may be several blocks, from a start mark to its end mark. An end without a start
-    belongs to a block that began in the prompt.
+    Reasoning may be several blocks, each from a start mark to its end mark. An end mark without a
+    start belongs to a block that began in the prompt. `start` is the position at which to begin,
+    and `source` the text that the answer rewrites, or an empty text.
     """
     if _MARK.match(source.strip()):
         return start, False
     if _MARK.search(source):
-        # The document speaks of reasoning, as its source does, so only blocks before it count.
+        # The source has marks in its text, so the answer may have them too. Only blocks before the
+        # answer count.
         return _leading_blocks_end(text, start)
-    # The name of the block that is open, and whether nothing visible came before it.
+    # The name of the open block (empty for none), and whether it is at the start of the answer.
     opened, is_leading = "", False
     for mark in _MARK.finditer(text, start):
         name, is_end = _meaning(mark)
@@ -169,7 +172,7 @@ def _reasoning_end(text: str, start: int, *, source: str) -> tuple[int, bool]:
 
 
 def _leading_blocks_end(text: str, start: int) -> tuple[int, bool]:
-    """Return where the blocks at the start of a text end, and whether the last one never does."""
+    """Return where the blocks at the start of a text end, and whether the last one has no end."""
     opened = ""
     for mark in _MARK.finditer(text, start):
         name, is_end = _meaning(mark)
@@ -195,7 +198,7 @@ def _meaning(mark: re.Match[str]) -> tuple[str, bool]:
 
 
 def _visible(text: str) -> bool:
-    """Tell whether a text before a mark of reasoning is more than marks of a chat template."""
+    """Tell whether a text has anything but marks of a chat template and blanks."""
     return _TURN_START.fullmatch(text) is None and bool(text)
 
 
@@ -207,8 +210,8 @@ def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 # Short answers
 
-_SIGNS = re.compile(f"[{INVISIBLE}]")
-"""Signs without width."""
+_INVISIBLE_CHARACTER = re.compile(f"[{INVISIBLE}]")
+"""An invisible character."""
 _ANSWER_NAMES = (
     "answer|final_answer|final_ranking|final|response|output|result|ranking|ranked_list|rank|order"
     "|solution|choice|selection|score|grade|verdict"
@@ -286,16 +289,15 @@ _MOST_WRAPPERS = 8
 def clean_answer(text: str) -> CleanAnswer:
     """Return a short answer (a ranking, choice, grade, yes or no) without everything around it.
 
-    If tags, boxes or labels mark several different answers, all are returned, one a line, so that a
-    strict reader refuses them.
+    If tags, boxes or labels mark several different answers, all are returned, one on each line, so
+    that a strict reader refuses them.
     """
     unescaped = html.unescape(text) if "&" in text else text
     span = answer_span(unescaped)
     if span.is_cut_off:
         return CleanAnswer(text="", plain="", is_cut_off=True)
-    plain = _SIGNS.sub(
-        "", _without_later_reasoning(unescaped[span.start : span.end])[:LONGEST]
-    ).strip()
+    without_reasoning = _without_later_reasoning(unescaped[span.start : span.end])
+    plain = _INVISIBLE_CHARACTER.sub("", without_reasoning[:LONGEST]).strip()
     answer = plain
     for _ in range(_MOST_WRAPPERS):
         unwrapped = _unwrapped(answer)
@@ -321,11 +323,11 @@ def _without_later_reasoning(text: str) -> str:
 def _unwrapped(answer: str) -> str:
     """Remove the outermost wrapper; return the answer as it is if there is none."""
     for pattern in (_ANSWER_TAG, _BOXED):
-        if marked := _joined([match["content"] for match in pattern.finditer(answer)]):
+        if marked := _different_lines([match["content"] for match in pattern.finditer(answer)]):
             return marked
     if fence := _FENCE.fullmatch(answer):
         return fence["content"].strip() or answer.strip("`~ \n")
-    if labelled := _joined(_FINAL_LABEL.split(answer)[1:]):
+    if labelled := _different_lines(_FINAL_LABEL.split(answer)[1:]):
         return labelled
     if (label := _LEADING_LABEL.match(answer)) and answer[label.end() :]:
         return answer[label.end() :].strip()
@@ -334,18 +336,20 @@ def _unwrapped(answer: str) -> str:
     from_json = _single_value(answer)
     if from_json is not None:
         return from_json.strip()
-    without = _LATEX.sub(r"\1", _EMPHASIS.sub(r"\2", _STRAY_TAG.sub("", answer)))
-    return without if without.startswith("{") else _ESCAPED.sub(r"\1", without).strip()
+    without_marks = _LATEX.sub(r"\1", _EMPHASIS.sub(r"\2", _STRAY_TAG.sub("", answer)))
+    if without_marks.startswith("{"):  # JSON, in which a backslash is no escape of Markdown
+        return without_marks
+    return _ESCAPED.sub(r"\1", without_marks).strip()
 
 
-def _joined(answers: list[str]) -> str:
-    """Return the different answers, one a line."""
+def _different_lines(answers: list[str]) -> str:
+    """Return the different answers, one on each line."""
     texts = [answer.strip() for answer in answers]
     return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
 def text_of_object(answer: str) -> str | None:
-    """Return the only text of a JSON object, reasoning aside; None for anything else."""
+    """Return the text of a JSON object with one field besides reasoning; None for anything else."""
     value = _parsed(answer)
     texts = list(_without_reasoning_keys(value).values()) if isinstance(value, Mapping) else []
     return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
@@ -367,10 +371,10 @@ def _without_reasoning_keys(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _single_value(answer: str) -> str | None:
-    """Return the only value of a JSON object, reasoning aside; None for anything else.
+    """Return the value of a JSON object with one field besides reasoning; None for anything else.
 
-    A list of identifiers becomes a list of numbers. Numbers stay in their object, for a reader of
-    JSON.
+    A list of identifiers becomes a list of numbers. A number stays in its object, which a reader of
+    JSON expects.
     """
     value = _parsed(answer)
     if isinstance(value, list):

@@ -1,4 +1,8 @@
-"""Estimate requests, tokens, price and time, before a language model is asked."""
+"""Estimate requests, tokens, price and time, before a language model is asked.
+
+A *rehearsal* is a run of a verb that does not ask the model. It uses *pretended* answers, which
+have the form of the model's answers.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +18,19 @@ from ranktilt.llm.journal import Journal, Request, request_key
 from ranktilt.llm.prompts import BYTES_A_TOKEN
 
 TOKENS_A_SECOND = 50.0
-"""Assumed speed of an answer, where no rate is given."""
+"""Assumed speed at which a model writes."""
 BATCH_PRICE = 0.5
 """Price of a batch, as a share of the price of its requests."""
 LATENCY = 0.5
 """Assumed seconds until an answer begins."""
 TEMPLATE_TOKENS = 12
-"""Tokens that a chat template adds to a prompt, about."""
+"""Approximate number of tokens that a chat template adds to a prompt."""
 _LOGPROB = -0.5
 """Log-probability of each pretended answer."""
 _PRICE_HINT = "give one with --price IN,OUT per million tokens"
-"""Shown in place of an unknown price."""
+"""Text that is printed instead of an unknown price."""
 _UNKNOWN_TIME = "unknown for a model on this machine"
-"""Shown in place of an unknown time."""
+"""Text that is printed instead of an unknown time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +45,7 @@ class TokenCounter:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Requests to a model, and about how many tokens it reads and writes for them."""
+    """Requests to a model, and the approximate number of tokens that it reads and writes."""
 
     requests: int
     """Number of requests that are sent."""
@@ -56,13 +60,13 @@ class Pace:
     """How long requests take, and the assumption behind it."""
 
     seconds: float | None
-    """None where nothing is known."""
+    """Seconds for all requests; None if nothing is known."""
     basis: str
-    """The assumption, as the end of a sentence."""
+    """The assumption, in words that follow the time."""
 
 
 def counting(llm: LLM) -> TokenCounter:
-    """Return the token counter of a model: its ``count_tokens``, or a token for four bytes."""
+    """Return the token counter of a model: its own, or else one that counts bytes."""
     count_tokens = getattr(llm, "count_tokens", None)
     if count_tokens is not None:
         return TokenCounter(count=count_tokens, description="counted by the model's own tokenizer")
@@ -76,7 +80,7 @@ def _count_by_bytes(texts: Sequence[str]) -> list[int]:
 
 
 def price_of(tokens_in: int, tokens_out: int, price: tuple[float, float] | None) -> float | None:
-    """Return the price of tokens; None without a price.
+    """Return the price of tokens; None if `price` is None.
 
     `price` is the price of a million tokens that the model reads, and of a million that it writes.
     """
@@ -113,7 +117,7 @@ def time_of(llm: LLM, workload: Workload, requests_per_minute: float | None = No
 
 
 def duration(seconds: float | None) -> str:
-    """Write seconds in the unit that suits them; nothing for None."""
+    """Write seconds in seconds, minutes, hours or days; nothing for None."""
     if seconds is None:
         return ""
     minutes = int(seconds // 60)
@@ -127,11 +131,20 @@ def duration(seconds: float | None) -> str:
 class Rehearsal:
     """Answers in place of a model and counts the requests and tokens that asking it would take.
 
-    It is called as `journalled` is. Nothing is asked and nothing written. An answer comes from the
-    journal, or is pretended: `answers` has them, which the caller sets before each call.
+    It is called as `journalled` is, but nothing is asked and nothing written. An answer comes from
+    the journal. If the journal has none, it comes from `answers`, the pretended answers, which the
+    caller sets before each call.
 
     The next prompts of a sort depend on its answers. As long as all answers are the model's own,
-    the prompts are `certain`. After a pretended one only an upper limit of their number is known.
+    the prompts are `certain`. After a pretended answer, only an upper limit of their number is
+    known.
+
+    Parameters
+    ----------
+    llm : LLM
+        The model that would be asked.
+    certain : bool, optional
+        Whether the first prompts are certain: whether they do not depend on pretended answers.
     """
 
     def __init__(self, llm: LLM, *, certain: bool = True) -> None:
@@ -139,20 +152,20 @@ class Rehearsal:
         self.answers: Sequence[str] = ()
         """The pretended answer to each prompt of the next call."""
         self.prompts = 0
-        """All prompts so far."""
+        """Number of prompts so far."""
         self.requests = 0
-        """All prompts so far, equal ones once."""
+        """Number of different prompts so far."""
         self.journalled = 0
-        """Requests that the journal has an answer to."""
+        """Number of these to which the journal has an answer."""
         self.tokens_in = 0
-        """Tokens of the prompts that would be asked."""
+        """Number of tokens of the prompts that would be asked."""
         self.tokens_out = 0
-        """Tokens of the pretended answers."""
+        """Number of tokens of the pretended answers."""
         self.certain = certain
         """Whether all answers so far are the model's, so that its next prompts are certain."""
         self.most = 0
         """Largest number of prompts that any answers can lead to, set by the caller."""
-        # Prompts that are certain to be needed and cost nothing.
+        # Number of prompts that are certain to be needed and cost nothing.
         self._free_prompts = 0
         self._seen_keys = set[str]()
 
@@ -165,7 +178,7 @@ class Rehearsal:
         sampling: Sampling,
         **_progress: Any,
     ) -> Generator[Reply, None, None]:
-        """Reply to each request."""
+        """Reply to each request; progress bars, which `journalled` draws, are ignored."""
         requests = list(requests)
         keys = [request_key(llm, request.prompt, sampling, request.attempt) for request in requests]
         self.prompts += len(requests)
@@ -200,14 +213,14 @@ class Rehearsal:
         )
 
     def add_unanswered(self, prompts: Sequence[str]) -> None:
-        """Count prompts that are scored without an answer; the cache of scores is not looked up."""
+        """Count prompts that are scored without an answer; scores in the cache count too."""
         distinct = list(dict.fromkeys(prompts))
         self.prompts += len(prompts)
         self._add(distinct, [""] * len(distinct))
         self._count_free(len(prompts) - len(distinct), has_new=bool(distinct))
 
     def _count_free(self, free_prompts: int, *, has_new: bool) -> None:
-        """Note prompts that cost nothing, and whether later prompts are still certain."""
+        """Count prompts that cost nothing; after new prompts, later ones are no longer certain."""
         self._free_prompts += free_prompts if self.certain else 0
         self.certain = self.certain and not has_new
 
@@ -237,7 +250,7 @@ class Rehearsal:
     def _add(self, prompts: Sequence[str], answers: Sequence[str]) -> None:
         """Count prompts that would be asked, and the tokens of their answers.
 
-        Words and signs are mostly a token each.
+        In an answer, each word and each punctuation mark counts as a token.
         """
         self.requests += len(prompts)
         self.tokens_in += sum(self._counting.count(prompts)) + TEMPLATE_TOKENS * len(prompts)
@@ -246,7 +259,8 @@ class Rehearsal:
     def lines(self, price: tuple[float, float] | None) -> tuple[tuple[str, str], ...]:
         """Return what asking takes, as pairs of a name and a text.
 
-        Where the answers decide, the texts say how much it takes at most.
+        If the number of requests depends on the answers, the texts also say the most that it can
+        be.
         """
         workload, most = self.workload(), self.largest_workload()
         requests = (
@@ -269,11 +283,11 @@ class Rehearsal:
 
 
 def _up_to(amount: str, most: str) -> str:
-    """Write an amount, and the most that it can become where that differs."""
+    """Write an amount, and the most that it can become if that differs."""
     return amount if amount == most else f"{amount}; at most {most}"
 
 
 def _price_text(workload: Workload, price: tuple[float, float] | None) -> str:
-    """Write the price of a workload; nothing without a price."""
+    """Write the price of a workload; nothing if `price` is None."""
     cost = price_of(workload.tokens_in, workload.tokens_out, price)
     return "" if cost is None else f"{cost:,.2f}"

@@ -12,31 +12,34 @@ from typing import Any
 from ranktilt.optional import need
 
 _WAIT_SECONDS = 0.2
-"""Seconds of a single wait: once polars is imported, Ctrl-C interrupts no wait without an end."""
+"""Seconds of a single wait for results.
+
+Waits are short because, once polars is imported, Ctrl-C does not interrupt a wait without an end.
+"""
 OpenClient = Callable[[], AbstractAsyncContextManager[Any]]
-"""Gives the context in which a client is open; the client's ``serve`` does a piece of work."""
+"""Returns the context in which a client is open; the client's ``serve`` does a piece of work."""
 
 
 def flow(
     open_client: OpenClient, work: Iterable[Any], concurrency: int
 ) -> Generator[list[Any], None, None]:
-    """Do pieces of work in an event loop, which has a thread, and yield results as they arrive.
+    """Do pieces of work in an event loop, in a thread of its own, and yield results as they arrive.
 
-    Work is pulled in the caller's thread, and a quarter more than `concurrency` at most, so that a
-    piece is ready whenever one ends. An error of a piece of work ends everything. Closing the
-    generator cancels what is under way.
+    Work is pulled in the caller's thread. A quarter more than `concurrency` is pulled, so that
+    another piece is ready whenever one ends. An error of a piece of work ends everything. If the
+    generator is closed, work under way is cancelled.
 
     Parameters
     ----------
     open_client : callable
-        Gives the context in which a client is open; its ``serve(number, piece)`` does a piece.
+        Returns the context in which a client is open; its ``serve(number, piece)`` does a piece.
     work : iterable
         Pieces of work.
     concurrency : int
         Number of pieces that are under way together.
     """
-    source, most = enumerate(work), concurrency + max(concurrency // 4, 1)
-    next_work = list(islice(source, most))
+    source, most_pulled = enumerate(work), concurrency + max(concurrency // 4, 1)
+    next_work = list(islice(source, most_pulled))
     if not next_work:
         return
     slots, pending = asyncio.Semaphore(concurrency), list[Future[Any]]()
@@ -55,7 +58,7 @@ def flow(
         loop = portal.call(asyncio.get_running_loop)
         try:
             while next_work or pending:
-                # The portal's way to begin a task would wait for the loop each time.
+                # The portal's own function to start a task would wait for the loop each time.
                 for number, piece in next_work:
                     task = asyncio.run_coroutine_threadsafe(serve(number, piece), loop)
                     pending.append(task)
@@ -63,7 +66,7 @@ def flow(
                 finished = [task for task in pending if task in done]  # in the order of the work
                 pending = [task for task in pending if task not in done]
                 yield from _results(finished)
-                next_work = list(islice(source, most - len(pending)))
+                next_work = list(islice(source, most_pulled - len(pending)))
         finally:
             for task in pending:
                 task.cancel()

@@ -1,7 +1,7 @@
 """The journal keeps every answer, so that nothing is asked, and paid for, twice.
 
-An answer is given to whoever asked only after it is written. So a process that is killed loses only
-what was under way.
+An answer is written to the journal before it is returned to the caller. So a process that is killed
+loses only the answers that were under way.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _TABLE = (
 )
 """Statement that creates the table of answers."""
 _WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
-"""End of a query for the rows of some keys, which are passed as a JSON list."""
+"""End of an SQL query for the rows of some keys, which are passed as a JSON list."""
 _ANSWER_FIELDS = tuple(field.name for field in fields(Answer))
 """Names of an answer's fields."""
 _REQUESTS_A_LOOKUP = 256
-"""Requests that are looked up together: single look-ups would take longer than the answers."""
+"""Number of requests that are looked up together, because single look-ups would be slow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +62,15 @@ class JournalRecord:
 class Journal:
     """The answers of a model by the keys of requests, in a table of an SQLite file.
 
-    Any process may read, one at a time writes. A folder belongs to one model, and is created when
-    something is claimed or appended. `about` describes the model for people (plain JSON, never a
-    key).
+    Any number of processes may read it, and one at a time may write: a process *claims* the journal
+    before it writes. A folder belongs to one model. It is created when the journal is claimed.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the model.
+    about : mapping, optional
+        Description of the model for people, of plain JSON values and without a server's key.
     """
 
     def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -97,8 +103,8 @@ class Journal:
     def claim(self) -> bool:
         """Keep other processes from writing, until `close`.
 
-        Returns True if the journal was not claimed yet. `UserError` where another process writes,
-        or nothing can be written.
+        Returns False if this object had claimed the journal before. Raises a `UserError` if another
+        process writes, or if nothing can be written.
         """
         if self._claimed is not None:
             return False
@@ -119,9 +125,9 @@ class Journal:
         return True
 
     def append(self, records: Sequence[JournalRecord]) -> None:
-        """Write all records, or none with a `UserError`; the first record of a key counts.
+        """Write all records, or none with a `UserError`.
 
-        A record that cannot be read is replaced.
+        If the journal has a record of a key already, it is kept, unless it cannot be read.
         """
         self.claim()
         known = self.read([record.key for record in records])
@@ -138,7 +144,7 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to the file for one transaction, as the only writer."""
+        """Yield the connection to the file for one transaction, as the only writer."""
         self.claim()
         with self._errors(), self._connection() as db:
             yield db
@@ -151,13 +157,13 @@ class Journal:
         self._db = self._claimed = None
 
     def _rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
-        """Yield rows of the file; none where there is no file, which is then not created."""
+        """Yield the rows of an SQL query; none if there is no file, which is not created."""
         if self._db is not None or self.path.exists():
             with self._errors():
                 yield from self._connection().execute(query, values)
 
     def _connection(self) -> sqlite3.Connection:
-        """Return the connection to the file, which is opened and set up if need be."""
+        """Return the connection to the file, which is opened and set up at the first call."""
         if self._db is None:
             db = sqlite3.connect(self.path, check_same_thread=False)
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -193,10 +199,9 @@ def _decoded(data: bytes) -> str:
 
 
 def _stored_answer(text: object) -> Answer | None:
-    """Read an answer; None where it cannot be read, as after a disk lost a part of it.
+    """Read an answer from JSON; None if it cannot be read, because the file was damaged.
 
-    Only its text is needed: `Answer` cleans everything else, which a journal of an earlier version
-    may need.
+    Only its text is needed. `Answer` cleans everything else, also what earlier versions stored.
     """
     try:
         fields = json.loads(text)  # type: ignore[arg-type]
@@ -215,9 +220,9 @@ def journal_of(llm: LLM) -> Journal:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A prompt and the number of the attempt, from 1.
+    """A prompt and the number of the attempt.
 
-    Another attempt is another request, with the next seed if there is one.
+    Another attempt at the same prompt is another request, with the next seed if there is one.
     """
 
     prompt: Prompt
@@ -237,9 +242,9 @@ class KeyedRequest:
 
 
 def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:
-    """Return the seed of an attempt: the prompt's or the sampling's, plus one for each attempt.
+    """Return the seed of an attempt: the prompt's or else the sampling's, plus `attempt` − 1.
 
-    None where neither has a seed.
+    None if neither has a seed.
     """
     seed = sampling.seed if prompt.seed is None else prompt.seed
     return None if seed is None else seed + attempt - 1
@@ -280,7 +285,7 @@ def journalled(
     llm : LLM
         The model.
     requests : iterable of Request
-        What to ask; pulled when it is needed.
+        What to ask. Requests are pulled when they are needed.
     journal : Journal
         The journal of the model.
     sampling : Sampling
@@ -300,7 +305,11 @@ def journalled(
 
 
 class _OpenRequests:
-    """The requests of one call: those that wait, that are under way, and that have a reply."""
+    """The requests of one call, until each has a reply.
+
+    A request is looked up in the journal. If the journal has no answer, the request waits until the
+    model takes it, and is then under way.
+    """
 
     def __init__(
         self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling
@@ -331,7 +340,7 @@ class _OpenRequests:
         yield from self._ready_replies()
 
     def _look_up(self) -> bool:
-        """Look up the next requests in the journal; False where there are no more."""
+        """Look up the next requests in the journal; return False if there are no more."""
         batch = list(islice(self._source, _REQUESTS_A_LOOKUP))
         new: dict[str, Request] = {}
         for number, request in batch:
@@ -345,7 +354,7 @@ class _OpenRequests:
                 new[key] = request
         records = self._journal.read(new) if new else {}
         if len(records) < len(new) and self._journal.claim():
-            # Another process may have written until the journal was claimed.
+            # Another process may have written before the journal was claimed.
             records = self._journal.read(new)
         self._llm.has_answered = self._llm.has_answered or bool(records)
         for key, request in new.items():
@@ -359,7 +368,7 @@ class _OpenRequests:
         return bool(batch)
 
     def _prompts(self) -> Iterator[tuple[str, Prompt]]:
-        """Yield prompts that have no answer yet, and note which request each one is."""
+        """Yield prompts that have no answer yet; `_sent` keeps the request of each of them."""
         number = 0
         while self._waiting or self._look_up():
             if self._waiting:
@@ -370,7 +379,7 @@ class _OpenRequests:
                 number += 1
 
     def _settle(self, replies: Sequence[Reply]) -> Iterator[Reply]:
-        """Write the answers that have arrived to the journal, and only then yield their replies."""
+        """Write the answers of these replies to the journal, and then yield the replies."""
         sent = [self._sent.pop(reply.number) for reply in replies]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         records = []
@@ -391,6 +400,6 @@ class _OpenRequests:
                 yield replace(reply, number=number, fresh=False, time=time)
 
     def _ready_replies(self) -> Iterator[Reply]:
-        """Yield the replies that are ready, and forget them."""
+        """Yield and remove the replies that are ready."""
         while self._ready:
             yield self._ready.popleft()

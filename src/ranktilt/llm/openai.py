@@ -1,6 +1,7 @@
 """Models behind a server with OpenAI's protocol.
 
-OpenAI, vLLM, Ollama, llama.cpp and `transformers serve` have it.
+OpenAI, vLLM, Ollama, llama.cpp and `transformers serve` have it. Requests are sent by the openai
+client, a Python package.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
 Texts = list[tuple[int, str]]
-"""Positions and texts of a request for vectors."""
+"""Position and text of each text of a request for vectors."""
 CONNECT = 10.0
-"""Seconds until a connection is given up, if the time limit of a request is not shorter."""
+"""Most seconds to wait for a connection; fewer if the time limit of a request is shorter."""
 MINUTE = 60.0
 """Seconds over which requests are counted, for a rate limit."""
 _NO_COOKIES = DefaultCookiePolicy(allowed_domains=[])
@@ -67,21 +68,21 @@ class ServerClient(ABC):
     def __init__(self, server: Server) -> None:
         self.server = server
         self._openai = need("openai", extra="llm", for_=f"openai:{server.model}")
-        # The HTTP package below the client differs with its version.
+        # Different versions of the client use different HTTP packages.
         http_client = self._openai.DefaultAsyncHttpxClient.__mro__[1]
         self._http = sys.modules[http_client.__module__.partition(".")[0]]
 
     async def __aenter__(self) -> Self:
         server = self.server
-        # Lets a request go when its turn has come; None without a rate limit.
+        # Delays requests as the rate limit demands; None without a limit.
         limiter = None
         if server.requests_per_minute is not None:
             limiters = need("aiolimiter", extra="llm", for_="requests_per_minute")
             limiter = limiters.AsyncLimiter(1, MINUTE / server.requests_per_minute)
-            if server.reached:  # the first request waits its turn after those of earlier calls
+            if server.reached:  # earlier calls count too, so the first request has to wait as well
                 await limiter.acquire()
-        # A server on this machine is asked without a proxy, and needs no certificates, which take
-        # long to read.
+        # A server on this machine is asked without a proxy, and without certificates, which are
+        # slow to read.
         is_direct = server.loopback and str(server.url).startswith("http:")
         client_in_time = _client_in_time(self._openai.DefaultAsyncHttpxClient, self._http, limiter)
         try:
@@ -98,7 +99,7 @@ class ServerClient(ABC):
             ) from error
         self._client = self._openai.AsyncOpenAI(
             api_key=server.key or "none",
-            # Without a URL the client would read the environment, and accept an empty one.
+            # If it is None, the client would read it from the environment, where it may be empty.
             base_url=server.url or OPENAI_URL,
             max_retries=server.retries,
             timeout=self._openai.Timeout(server.timeout, connect=min(CONNECT, server.timeout)),
@@ -111,14 +112,14 @@ class ServerClient(ABC):
 
     @abstractmethod
     async def serve(self, number: int, work: Any) -> Any:
-        """Return the result of a piece of work; `number` is its position."""
+        """Return the result of a piece of work, such as a prompt; `number` is its position."""
 
     async def post(self, body: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> Any:
         """Send a request and return what `read` makes of the response.
 
-        A response that cannot be read is asked for again. Raises `FailedRequest`, or `UserError`
-        where everything ends. The client's models of responses are not used: they would take as
-        much time as the rest of the request.
+        If `read` raises a `ValueError`, the request is sent again. Raises `FailedRequest`, or a
+        `UserError` if all other requests would fail as well. The client's classes for responses are
+        not used: they would take as much time as the rest of the request.
         """
         left = self.server.retries
         while True:
@@ -133,7 +134,7 @@ class ServerClient(ABC):
                 left -= 1
 
     async def response(self, request: Awaitable[Any]) -> Any:
-        """Return the response to a request of the client; raises as `post` does."""
+        """Return the response to a request of the client; its errors are those of `post`."""
         try:
             response = await request
         except self._openai.APIStatusError as error:
@@ -153,22 +154,26 @@ class ServerClient(ABC):
         return response
 
     def status_error(self, status: int, body: object, wait: float | None) -> Exception:
-        """Return the exception for an error of the server; see `classify_error`."""
+        """Return the exception for an error of the server, by its status code and body.
+
+        `wait` is the number of seconds for which the server asks to be left alone.
+        """
         return classify_error(status, body, self.server, wait)
 
     def _cause(self, error: BaseException) -> str:
-        """Return the words of the first error in a chain, without the key."""
+        """Return the message of the first error in a chain of causes, without the key."""
         while error.__cause__ is not None:
             error = error.__cause__
-        # Cleaned before it is cut, or the beginning of a key could stay.
+        # The key is hidden before the message is cut: a part of the key would not be recognised.
         return plain_line(self.server.clean(str(error))) or type(error).__name__
 
 
 def _client_in_time(client: Any, http: Any, limiter: Any) -> Any:
-    """Return a class of HTTP clients whose requests end in time, each after its turn.
+    """Return a class of HTTP clients whose requests keep to the time limit and the rate limit.
 
-    The limit of the HTTP package applies to each read, so that a server that sends a byte now and
-    then would never end.
+    The time limit of the HTTP package is for each read, so that the response of a server that sends
+    a byte now and then would never end. Here it is for the whole request. `client` is the class to
+    derive from, `http` its package, and `limiter` the rate limit, or None.
     """
 
     class ClientInTime(client):  # type: ignore[misc]
@@ -180,7 +185,7 @@ def _client_in_time(client: Any, http: Any, limiter: Any) -> Any:
                     response = await super().send(request, **options)
             except TimeoutError:
                 raise http.ReadTimeout("the whole request took too long", request=request) from None
-            # JSON is UTF-8; a server may state another encoding, or something that is none.
+            # JSON is UTF-8, whatever the server says.
             response.encoding = "utf-8"
             return response
 
@@ -247,7 +252,8 @@ class EmbeddingClient(ServerClient):
     async def serve(self, number: int, work: Texts) -> list[TextVectors]:
         """Return the vectors of some texts.
 
-        A request that the server refuses is cut in two, again and again, down to the text at fault.
+        If the server refuses them, both halves are sent alone, and so on, until the text at fault
+        is alone.
         """
         where, model = self.server.where, self.server.model
         body = {"model": model, "input": [text or " " for _, text in work]}
@@ -282,17 +288,19 @@ class EmbeddingClient(ServerClient):
 TEXTS_A_REQUEST = 64
 """Texts that are sent together for their vectors."""
 FEWEST = 8
-"""Prompts that fail in a row until the server is taken to answer nobody."""
+"""Fewest failures in a row after which the server is considered broken, and nothing more is
+asked."""
 _PATIENCE_FACTOR = 8
-"""Factor of `FEWEST` once there are answers: the rest may be prompts that nobody can answer."""
+"""Factor of this number if a journal has answers: the other prompts may be those that always
+fail."""
 
 
 @dataclass(eq=False)
 class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
-    The key is read from the environment variable ``OPENAI_API_KEY`` alone and is stored nowhere; a
-    server on this machine needs none. Without `base_url`, ``OPENAI_BASE_URL`` names the server.
+    The key is read only from the environment variable ``OPENAI_API_KEY``, and is never stored; a
+    server on this machine needs none. If `base_url` is None, ``OPENAI_BASE_URL`` names the server.
     """
 
     model: str
@@ -328,7 +336,7 @@ class OpenAI(Portable, LLM):
         self.monitor = ServerMonitor(self.name, self._server.where, self.concurrency)
         self._warned = False
 
-    def one_of(self, workers: int) -> OpenAI:
+    def share_of(self, workers: int) -> OpenAI:
         limit = self.requests_per_minute
         if workers == 1 or limit is None:
             return self
@@ -346,7 +354,7 @@ class OpenAI(Portable, LLM):
     def check(self) -> None:
         """Refuse missing packages, a missing key, and a key that would be stored in a name.
 
-        A key so short that an answer may contain it by chance is warned of.
+        Warns of a key that is so short that an answer may contain it by chance.
         """
         need("openai", extra="llm", for_=f"openai:{self.name}")
         if self.requests_per_minute is not None:
@@ -375,7 +383,7 @@ class OpenAI(Portable, LLM):
     def arrivals(
         self, prompts: Iterable[Prompt], sampling: Sampling
     ) -> Generator[list[Reply], None, None]:
-        """Ask the server, and watch whether it answers anybody; see `LLM.arrivals`."""
+        """Ask the server and yield replies; end with an error if it does not answer any more."""
         with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies
@@ -384,7 +392,7 @@ class OpenAI(Portable, LLM):
                 )
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Turn texts into vectors, up to 64 a request; see `LLM.embed`.
+        """Yield the positions and vectors of texts, up to 64 for each request.
 
         An empty text is sent as a blank.
         """
@@ -399,7 +407,7 @@ class OpenAI(Portable, LLM):
     def _served(
         self, work: Iterable[Any], client: Callable[..., ServerClient], **options: Any
     ) -> Generator[list[Any], None, None]:
-        """Do work through a client of a class, which knows how the server has behaved so far."""
+        """Do pieces of work through a client of this class, and yield their results."""
         self.check()
         self._server = self._current_server()
         yield from flow(partial(client, self._server, **options), work, self.concurrency)
@@ -411,23 +419,24 @@ class OpenAI(Portable, LLM):
 
 
 class ServerMonitor:
-    """Watches replies: ends everything if a server answers nobody, and warns of another model."""
+    """Watches replies: raises an error if a server answers no more, and warns of another model."""
 
     def __init__(self, requested: str, where: str, concurrency: int) -> None:
         self.requested = requested
         """Name of the model that is asked for."""
         self.where = where
         """The server's name in messages."""
-        # Failures in a row that end everything: as many requests as are under way may fail at once.
+        # Failures in a row that end everything. All requests that are under way may fail together,
+        # so there must be at least as many.
         self._most = max(FEWEST, concurrency)
-        # Names of models that nobody is warned of any more.
+        # Names of models of which the user was warned, or need not be.
         self._known = {requested}
         self._failed_in_a_row = 0
         # Whether any prompt has had an answer.
         self._answered = False
 
     def look(self, replies: Iterable[Reply], *, reached: bool, has_answered: bool = False) -> None:
-        """Raise a `UserError` if the server answers nobody: never reached, or many failed in a row.
+        """Raise a `UserError` if the server was never reached, or if too many replies failed.
 
         Prompts that are too long do not count, and refused ones only until the first answer.
         `has_answered` says whether a journal has an answer already.
@@ -449,7 +458,7 @@ class ServerMonitor:
                 )
 
     def _counts(self, reply: Reply) -> bool:
-        """Tell whether a reply may mean that the server answers nobody."""
+        """Tell whether a reply counts as a failure of the server."""
         kind = None if reply.failure is None else reply.failure.kind
         return kind == "unavailable" or (kind == "refused" and not self._answered)
 

@@ -14,12 +14,12 @@ from ranktilt.data.files import read_bytes
 from ranktilt.errors import DataError, UserError, join_words, unknown
 
 BYTES_A_TOKEN = 4
-"""Bytes of UTF-8 that are taken for a token, as in English with today's tokenizers."""
+"""Bytes of UTF-8 that count as a token, which is about right for English."""
 _MOST_BYTES_A_CHARACTER = 4
 """Most bytes of a character in UTF-8."""
 
 Slots = tuple[tuple[str, str | None], ...]
-"""Parts of a prompt: literal text and the slot after it, None after the last text."""
+"""Parts of a prompt: a literal text, and the name of the slot after it; None if no slot follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +37,8 @@ class PromptFile:
 def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: str) -> PromptFile:
     """Return one of a package's prompts by its name, or read a prompt from a UTF-8 file.
 
-    Write ``./paper`` for a file with the name of a prompt. `slot` is a slot that every prompt of
-    this kind has.
+    `names` are the prompts of the package. A user writes ``./paper`` for a file that is called like
+    one of them. `slot` is a slot that every prompt of this kind has, for the error.
     """
     if name in names:
         file = resources.files(package).joinpath("prompts", f"{name}.txt")
@@ -67,7 +67,10 @@ def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: s
 
 
 def parse_slots(text: str, location: str, slots: Collection[str]) -> Slots:
-    """Split a prompt at its slots; refuse unknown slots and single braces."""
+    """Split a prompt at its slots; refuse unknown slots and single braces.
+
+    `slots` are the names of valid slots, and `location` names the prompt in errors.
+    """
     try:
         fields = list(string.Formatter().parse(text))
     except ValueError as error:
@@ -93,7 +96,7 @@ def fill(slots: Slots, values: Mapping[str, str]) -> str:
 def cut_tokens(text: str, tokens: int | None) -> str:
     """Cut a text after some tokens, of four bytes each; None or 0 cuts nothing.
 
-    The cut is after a word, if a word ends in the last tenth.
+    The cut is between two words, if there is a blank in the last tenth of what is kept.
     """
     most = (tokens or 0) * BYTES_A_TOKEN
     # Most texts are short enough by their length alone, and need not be encoded.

@@ -1,4 +1,7 @@
-"""Read a server's response: an answer, or an error for this prompt, for now, or for everything."""
+"""Read a server's response: an answer, or an error.
+
+An error may concern the prompt alone, pass after a while, or concern all requests.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,12 @@ from ranktilt.llm.untrusted import (
     token_texts,
 )
 
-_MESSAGE_WIDTH = 200
-"""Most characters of an error's words."""
+_MESSAGE_LENGTH = 200
+"""Most characters of an error's message."""
 _VERSION_DATE = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
-"""What a dated version adds to a model's name."""
+"""Suffix of a model's name for a version of it, such as a date."""
 _TEMPORARY_CODES = {408, 409, 429}
-"""Codes below 500 of errors that may pass: time limit, conflict, too many requests."""
+"""Status codes below 500 that may pass: time limit, conflict, too many requests."""
 LONGEST_WAIT = 120.0
 """Most seconds that the client waits if a server asks it to."""
 _MOST_DAYS = 3_650
@@ -57,7 +60,10 @@ _FILTER = re.compile(
 
 
 class FailedRequest(Exception):
-    """A request without an answer; `kind` is a kind of `Failure`, or ``filtered``."""
+    """A request without an answer.
+
+    `kind` is a kind of `Failure`, or ``filtered`` if a content filter withheld the answer.
+    """
 
     def __init__(self, kind: FailureKind | Literal["filtered"], message: str) -> None:
         self.kind, self.message = kind, message
@@ -67,9 +73,10 @@ class FailedRequest(Exception):
 def classify_error(
     status: int, body: object, server: Server, wait: float | None = None
 ) -> FailedRequest | UserError:
-    """Return the exception for an error of a server; a `UserError` if it ends everything.
+    """Return the exception for an error of a server; a `UserError` if all requests would meet it.
 
-    `wait` is the number of seconds for which the server asks to be left alone.
+    `status` and `body` are those of the response, and `wait` is the number of seconds for which the
+    server asks to be left alone.
     """
     words, labels = error_text(body, server.clean)
     message = f"({status}): {words}" if words else f"({status})"
@@ -78,7 +85,7 @@ def classify_error(
     if status in (400, 413, 422, 500) and _CONTEXT.search(f"{labels} {words}"):
         return FailedRequest("too long", f"longer than the model's context {message}")
     if status == 403 and server.has_answered and not isinstance(body, dict):
-        # The page of a firewall, which says nothing about the key.
+        # The body is the page of a firewall, which says nothing about the key.
         return FailedRequest("refused", f"rejected by the server {message}")
     has_no_quota = status == 402 or (status == 429 and _QUOTA.search(labels) is not None)
     lasting = _lasting_error(status, message, server, has_no_quota=has_no_quota)
@@ -157,14 +164,14 @@ def _duration(seconds: float) -> str:
 
 
 def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, str]:
-    """Return the words of an error's body, and its code and type.
+    """Return the message of an error, and its code and type.
 
-    The words are one line of at most 200 characters. The client gives the value of ``error``, or
-    the body as it is, which may be any text.
+    The message is one line of at most 200 characters. `body` is the value of the response's field
+    ``error``, or a body without this field, which may be any text. `clean` hides the key.
     """
     fields = body if isinstance(body, dict) else {"message": body}
     text = clean(message_text(fields.get("message") or fields.get("detail")))
-    words = plain_line(re.sub(r"<[^<>]*>", " ", text).strip().rstrip("."), _MESSAGE_WIDTH)
+    words = plain_line(re.sub(r"<[^<>]*>", " ", text).strip().rstrip("."), _MESSAGE_LENGTH)
     labels = (plain_line(message_text(fields.get(name))) for name in ("code", "type"))
     return words, " ".join(labels)
 
@@ -172,7 +179,8 @@ def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, st
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
     """Parse a JSON object; the `ValueError` for anything else shows its beginning, cleaned."""
     try:
-        # NaN, Infinity and halves of characters are read: servers in Python write them.
+        # Unlike orjson, this reads NaN, Infinity and halves of characters, which servers in Python
+        # write.
         data = json.loads(content)
     except (ValueError, RecursionError):
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
@@ -183,11 +191,11 @@ def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, An
 
 
 def read_answer(data: dict[str, Any], model: str, server: Server | None = None) -> Answer:
-    """Read a chat completion; `ValueError` without a choice, or a message that can be read.
+    """Read a chat completion; `ValueError` if it has no choice, or no message that can be read.
 
-    An answer is paid for, so nothing else is required: other wrong fields are left out, and
-    `Answer` cleans the rest. `model` is the name where the server gives none. The key of the
-    `server` is hidden. A refusal in a field of its own becomes the text.
+    An answer was paid for, so nothing else is required: other wrong fields are left out, and
+    `Answer` cleans the rest. `model` is the model's name if the response has none. The secret key
+    of the `server` is hidden. A refusal in a field of its own becomes the text.
     """
     server = server or Server(model=model, url=None)
     choices = elements_of(data.get("choices"))
@@ -231,7 +239,7 @@ def read_answer(data: dict[str, Any], model: str, server: Server | None = None) 
 def _token_texts(
     tokens: list[dict[str, Any]], hide: Callable[[str], str]
 ) -> tuple[str, ...] | None:
-    """Return the text of each token; None if any has no text, or if together they hold the key."""
+    """Return the text of each token; None if any has no text, or if the key is in them."""
     texts = token_texts([token.get("token") for token in tokens])
     text = "".join(texts or ())
     return texts if text and hide(text) == text else None
@@ -247,7 +255,8 @@ def filtered_answer(model: str) -> Answer:
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:
     """Read embeddings, in the order of their index: float32 (count, dimension).
 
-    `ValueError` unless there is exactly one finite vector for each text, all of the same dimension.
+    Raises a `ValueError` unless there is exactly one finite vector for each of `count` texts, all
+    of the same dimension.
     """
     try:
         by_index = {row["index"]: row["embedding"] for row in elements_of(data.get("data"))}

@@ -1,4 +1,4 @@
-"""A model's server: its address, the key that is sent there alone, and how it has behaved."""
+"""A model's server: its address, the key that is sent only there, and how it has behaved so far."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SHORT_KEY = 6
 
 A shorter one, such as ``3`` or ``none``, could be the answer.
 """
-_WITHIN_WORDS = 8
-"""Fewest characters of a key that is also hidden within a longer word."""
+_KEY_WITHIN_WORDS = 8
+"""Fewest characters of a key that is also hidden as a part of a longer word."""
 LONG_KEY = 16
 """Fewest characters of a key that cannot be the name of a model or a host."""
 
@@ -57,13 +57,13 @@ def base_url(url: str | None) -> str | None:
 def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
     """Return a function that hides a key in a text, in upper and lower case.
 
-    A key of fewer characters than `least` is not hidden. A short key is only hidden where it is a
-    word by itself, so that it does not cut into other words.
+    A key of fewer characters than `least` is not hidden. A short key is only hidden if it is a word
+    by itself, because it may be a part of other words by chance.
     """
     if not key or len(key) < least:
         return _unchanged
-    edge = r"(?<![A-Za-z0-9]){}(?![A-Za-z0-9])" if len(key) < _WITHIN_WORDS else "{}"
-    pattern = re.compile(edge.format(re.escape(key)), re.I)
+    form = r"(?<![A-Za-z0-9]){}(?![A-Za-z0-9])" if len(key) < _KEY_WITHIN_WORDS else "{}"
+    pattern = re.compile(form.format(re.escape(key)), re.I)
     return lambda text: pattern.sub("[key]", text)
 
 
@@ -89,7 +89,7 @@ class Server:
     requests_per_minute: int | None = None
     """Most requests in a minute; None for no limit."""
     reached: bool = False
-    """Whether the server has ever responded, if only with an error."""
+    """Whether the server has ever responded, even with an error."""
     has_answered: bool = False
     """Whether the server has ever answered a prompt, now or in a journal."""
 

@@ -17,9 +17,9 @@ from ranktilt.llm.batches import in_batches
 from ranktilt.spec import parse_stages, read_value
 
 _SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
-"""Options of sampling that a text may hold."""
+"""Options of sampling that a text may have."""
 _BATCHES = {"poll_interval": float, "give_up_batch": str}
-"""Options of batches that a text may hold, with their types."""
+"""Options of batches that a text may have, with their types."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +87,8 @@ def read_model(text: str) -> ModelSpec:
     Parameters
     ----------
     text : str
-        ``openai:MODEL`` or ``transformers:FOLDER``, with options in parentheses; values that hold
-        ``(``, ``)``, ``@`` or ``,`` stand in double quotes.
+        ``openai:MODEL`` or ``transformers:FOLDER``, with options in parentheses. A value with
+        ``(``, ``)``, ``@`` or ``,`` must be in double quotes.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def read_model(text: str) -> ModelSpec:
     if len(stages) > 1 or stage.k is not None:  # ">>" or "@k", which only rankers have
         raise UserError(f"expected one language model, such as openai:MODEL, got {text!r}")
     if stage.argument is None:
-        llm(stage.name)  # names the kinds there are, or says that no model is named
+        llm(stage.name)  # refuses an unknown kind, with the names of all kinds
         raise UserError(f"{stage.name}: no model is named; expected {stage.name}:MODEL")
     client, sampling, batches = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     known = model_options(stage.name)
@@ -125,7 +125,7 @@ def read_model(text: str) -> ModelSpec:
 
 
 def option_names(kind: str) -> list[str]:
-    """Return the names of all options that the text of a kind of model may hold."""
+    """Return the names of all options that the text of a kind of model may have."""
     return [*model_options(kind), *_SAMPLING, *batch_options(kind)]
 
 

@@ -26,7 +26,7 @@ _REASONING_TYPES = frozenset(
         "image_url",
     ]
 )
-"""Types of parts of a message that are no answer: reasoning, calls of tools, and images."""
+"""Types of a message's parts that are no answer: reasoning, calls of tools, and images."""
 _ENVELOPES = (
     "choices",
     "candidates",
@@ -53,18 +53,18 @@ OpenAI, vLLM, Gemini, Anthropic, Cohere, Ollama, Bedrock, text-generation-infere
 transformers have them.
 """
 _OUTPUTS = frozenset(("choices", "candidates", "generations", "outputs", "results", "responses"))
-"""Fields whose lists hold complete answers, and not parts of an answer."""
+"""Fields whose lists have complete answers, and not parts of an answer."""
 _SPEAKERS = frozenset(("assistant", "model", "ai", "gpt", "chatbot"))
 """Names of the model in a conversation, as the role of a message."""
 
 
 def stored_answer(value: Any) -> str | None:
-    """Return the text of a stored answer, unchanged; None where there is none.
+    """Return the text of a stored answer, unchanged; None if there is none.
 
     `value` is a text, a list of a message's parts (reasoning is left out), a message, a response of
-    a server, or a list of these. Different answers to the same request are all returned, one a
-    line. An answer that was stored as parsed JSON is returned as JSON. `ValueError` for anything
-    else, such as a number.
+    a server, or a list of these. Different answers to the same request are all returned, one on
+    each line. An answer that was stored as parsed JSON is returned as JSON. Anything else, such as
+    a number, raises a `ValueError`.
     """
     try:
         return _text_of(value)
@@ -75,7 +75,7 @@ def stored_answer(value: Any) -> str | None:
 
 
 def _text_of(value: Any) -> str | None:
-    """Return the text within a value of any layer; None where it has none."""
+    """Return the text within a value of any layer; None if it has none."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -102,7 +102,7 @@ def _from_fields(fields: Mapping[str, Any]) -> str | None:
     if isinstance(fields.get("refusal"), str):
         return str(fields["refusal"])
     if present:
-        # An empty text is an answer, although an empty one; null is none.
+        # An empty text is an empty answer; null is no answer.
         return "" if any(fields[name] == "" for name in present) else None
     # This is either a message without a text, or an answer that a tool has parsed.
     is_message = {"role", "type", "reasoning_content"} & fields.keys()
@@ -145,7 +145,7 @@ def _last_of_model(messages: list[Mapping[str, Any]]) -> str | None:
 
 
 def _alternatives(values: list[Any]) -> str | None:
-    """Return the texts of several outputs, one a line; equal texts once."""
+    """Return the texts of several outputs, one on each line, and equal texts only once."""
     if values and all(type(value) is int for value in values):
         return json.dumps(values)  # a ranking that a tool has parsed
     texts = _texts_of(values)

@@ -21,19 +21,20 @@ from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
 BATCH = 8
-"""Prompts that the model reads together."""
+"""Default number of prompts that the model reads together."""
 WINDOW = 4
-"""Batches whose prompts are sorted by length together, so that little padding is needed."""
+"""Number of batches whose prompts are sorted by length together, so that little padding is
+needed."""
 HELD_OUT = "held-out.txt"
-"""File of an adapter's folder with the ids of queries that were held out, one on each line."""
+"""Name of the file with the ids of queries that an adapter was not trained on, one on each line."""
 TRAINING_QUERIES = "training-queries.txt"
-"""File of an adapter's folder with the ids of queries that it was trained on."""
+"""Name of the file with the ids of queries that an adapter was trained on."""
 MOST = 2_048
-"""Most tokens of an answer, where the sampling sets no limit."""
+"""Most tokens of an answer, if the sampling sets no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _TokenizedPrompt:
     """A prompt as tokens."""
 
     number: int
@@ -47,23 +48,23 @@ class _Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Written:
-    """What the model wrote for some prompts."""
+class _GeneratedTokens:
+    """Tokens that the model wrote for some prompts."""
 
     tokens: list[list[int]]
     """Tokens of each answer, also those after its end."""
     logprobs: list[list[float]] | None
-    """Log-probability of each token; None where they are not asked for."""
+    """Log-probability of each token; None if they were not asked for."""
 
 
 @dataclass(eq=False)
 class Transformers(Portable, LLM):
     """A chat model in a local folder, as transformers saves it; the first prompt loads it.
 
-    Answers are drawn from the model's distribution: of its generation settings only the tokens that
-    end an answer are used. With a seed, the same list of prompts with the same batch gives the same
-    answers on the same machine and versions. Log-probabilities are those before temperature and
-    top_p. Code that comes with a model is never run.
+    Answers are drawn from the model's distribution. Of the settings for generation in its folder,
+    only the tokens that end an answer are used. With a seed, the same list of prompts with the same
+    batch size gives the same answers on the same machine and versions. Log-probabilities are those
+    before temperature and top_p are applied. Code that comes with a model is never run.
     """
 
     neural = True
@@ -73,7 +74,7 @@ class Transformers(Portable, LLM):
     """Folder of the model."""
     _: KW_ONLY
     device: str | None = None
-    """Device that the model runs on; None takes a GPU where there is one."""
+    """Device that the model runs on; None takes a GPU if there is one."""
     batch: int = BATCH
     """Number of prompts that the model reads together."""
     precision: str = "float32"
@@ -93,7 +94,7 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]
-        """``transformers:`` and the hash of the folder's files, and a precision below float32."""
+        """``transformers:``, the hash of the folder's files, and any precision below float32."""
         identity = f"transformers:{self.revision}"
         return identity if self.precision == PRECISIONS[0] else f"{identity}:{self.precision}"
 
@@ -149,27 +150,27 @@ class Transformers(Portable, LLM):
     def arrivals(
         self, prompts: Iterable[Prompt], sampling: Sampling
     ) -> Generator[list[Reply], None, None]:
-        """Answer prompts batch by batch; see `LLM.arrivals`.
+        """Answer prompts batch by batch, and yield the replies of each batch.
 
         Prompts are pulled some batches ahead, so that prompts of similar length share a batch. A
-        prompt that leaves no room for an answer in the context fails as ``too long``, a prompt that
-        the chat template does not accept as ``refused``.
+        prompt that leaves no room for an answer in the context fails as ``too long``. A prompt that
+        the chat template does not accept fails as ``refused``.
         """
         self.check()
         source = enumerate(prompts)
         while window := list(itertools.islice(source, self.concurrency)):
-            jobs, failed = list[_Job](), list[Reply]()
+            tokenized, failed = list[_TokenizedPrompt](), list[Reply]()
             for number, prompt in window:
-                job = self._job(number, prompt, sampling)
-                if isinstance(job, Failure):
-                    failed.append(Reply(number=number, failure=job))
+                outcome = self._tokenized(number, prompt, sampling)
+                if isinstance(outcome, Failure):
+                    failed.append(Reply(number=number, failure=outcome))
                 else:
-                    jobs.append(job)
+                    tokenized.append(outcome)
             if failed:
                 yield failed
-            jobs.sort(key=lambda job: -len(job.tokens))
-            for start in range(0, len(jobs), self.batch):
-                yield self._answer(jobs[start : start + self.batch], sampling)
+            tokenized.sort(key=lambda prompt: -len(prompt.tokens))
+            for start in range(0, len(tokenized), self.batch):
+                yield self._answer(tokenized[start : start + self.batch], sampling)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """Return the tokens that the model reads of a prompt, up to the start of its answer."""
@@ -193,12 +194,14 @@ class Transformers(Portable, LLM):
 
     @property
     def end_token(self) -> int | None:
-        """Token that ends an answer; None where the tokenizer has none."""
+        """Number of the token that ends an answer; None if the tokenizer has none."""
         token = self._tokenizer.eos_token_id
         return None if token is None else int(token)
 
-    def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Failure:
-        """Turn a prompt into tokens; a failure if they leave no room, or there is no way to."""
+    def _tokenized(
+        self, number: int, prompt: Prompt, sampling: Sampling
+    ) -> _TokenizedPrompt | Failure:
+        """Return a prompt as tokens; a failure if there are none, or no room for an answer."""
         # A chat template is a program of the model's author, and raises errors of any kind.
         try:
             tokens = self.tokens_of(prompt)
@@ -215,12 +218,12 @@ class Transformers(Portable, LLM):
                 f"context of {self.context:,}",
             )
         limit = min(left, sampling.max_tokens or MOST)
-        return _Job(number=number, prompt=prompt, tokens=tokens, limit=limit)
+        return _TokenizedPrompt(number=number, prompt=prompt, tokens=tokens, limit=limit)
 
     def _as_text(self, content: str) -> str:
         """Break control tokens in a message, such as the end of a turn, by a blank.
 
-        A text could otherwise end its message, and go on in the name of another speaker.
+        Otherwise a text could end its message, and begin one of another speaker.
         """
         return self._control_tokens.sub(lambda token: f"{token[0][:1]} {token[0][1:]}", content)
 
@@ -231,47 +234,49 @@ class Transformers(Portable, LLM):
         tokens = {str(token) for token in added_tokens if token.special}
         tokens.update(self._tokenizer.all_special_tokens)
         tokens.discard("")
-        # A token may begin like a longer one.
+        # The longest first: a shorter token may be the beginning of a longer one.
         longest_first = sorted(tokens, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
-    def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
+    def _answer(self, prompts: list[_TokenizedPrompt], sampling: Sampling) -> list[Reply]:
         """Return the replies to a batch of prompts."""
         torch = need("torch", extra="neural", for_="transformers")
         device = self._model.device
         random_state = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
         try:
             with random_state, torch.inference_mode(), checkpoint.quiet(for_="transformers"):
-                torch.manual_seed(_seed([job.prompt for job in jobs], sampling))
-                written = self._generate(torch, jobs, sampling)
+                torch.manual_seed(_seed([prompt.prompt for prompt in prompts], sampling))
+                generated = self._generate(torch, prompts, sampling)
         except torch.OutOfMemoryError as error:
             raise UserError(
-                f"{self.folder}: {device} has too little memory for {len(jobs)} prompts at once; "
-                "choose a smaller batch"
+                f"{self.folder}: {device} has too little memory for {len(prompts)} prompts at "
+                "once; choose a smaller batch"
             ) from error
         replies = []
-        for row, job in enumerate(jobs):
-            logprobs = None if written.logprobs is None else written.logprobs[row]
-            replies.append(self._reply(job, written.tokens[row], logprobs))
+        for row, prompt in enumerate(prompts):
+            logprobs = None if generated.logprobs is None else generated.logprobs[row]
+            replies.append(self._reply(prompt, generated.tokens[row], logprobs))
         return replies
 
-    def _generate(self, torch: Any, jobs: list[_Job], sampling: Sampling) -> _Written:
-        """Let the model write, with each row of the batch padded to the left."""
+    def _generate(
+        self, torch: Any, prompts: list[_TokenizedPrompt], sampling: Sampling
+    ) -> _GeneratedTokens:
+        """Let the model write an answer to each prompt, which is padded on the left."""
         device = self._model.device
-        width = max(len(job.tokens) for job in jobs)
+        width = max(len(prompt.tokens) for prompt in prompts)
         padding = self._model.generation_config.pad_token_id
         rows, mask = [], []
-        for job in jobs:
-            free = width - len(job.tokens)
-            rows.append([padding] * free + job.tokens)
-            mask.append([0] * free + [1] * len(job.tokens))
-        limits = torch.tensor([width + job.limit for job in jobs], device=device)
+        for prompt in prompts:
+            free = width - len(prompt.tokens)
+            rows.append([padding] * free + prompt.tokens)
+            mask.append([0] * free + [1] * len(prompt.tokens))
+        limits = torch.tensor([width + prompt.limit for prompt in prompts], device=device)
         input_ids = torch.tensor(rows, device=device)
         attention_mask = torch.tensor(mask, device=device)
-        most_new_tokens = max(job.limit for job in jobs)
-        drawing: dict[str, Any] = {"do_sample": False}
+        most_new_tokens = max(prompt.limit for prompt in prompts)
+        generation_options: dict[str, Any] = {"do_sample": False}
         if sampling.temperature:
-            drawing = {
+            generation_options = {
                 "do_sample": True,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
@@ -288,21 +293,23 @@ class Transformers(Portable, LLM):
             stopping_criteria=[is_at_limit],
             return_dict_in_generate=True,
             output_logits=sampling.logprobs,
-            **drawing,
+            **generation_options,
         )
         tokens = generated.sequences[:, width:]
         steps = []
         for logits, step_tokens in zip(generated.logits or (), tokens.T, strict=False):
             logprobs = logits.float().log_softmax(dim=-1)
             steps.append(logprobs.gather(-1, step_tokens[:, None])[:, 0])
-        return _Written(
+        return _GeneratedTokens(
             tokens=tokens.tolist(),
             logprobs=torch.stack(steps, dim=1).tolist() if steps else None,
         )
 
-    def _reply(self, job: _Job, tokens: list[int], logprobs: list[float] | None) -> Reply:
-        """Return the reply to a prompt, with the written tokens up to their end."""
-        tokens = tokens[: job.limit]
+    def _reply(
+        self, prompt: _TokenizedPrompt, tokens: list[int], logprobs: list[float] | None
+    ) -> Reply:
+        """Return the reply to a prompt, with the written tokens up to the one that ends it."""
+        tokens = tokens[: prompt.limit]
         ends = (position for position, token in enumerate(tokens) if token in self._ends)
         end = next(ends, None)
         tokens = tokens[:end]
@@ -312,19 +319,20 @@ class Transformers(Portable, LLM):
         answer = Answer(
             text=text,
             finish="length" if end is None else "stop",
-            prompt_tokens=len(job.tokens),
+            prompt_tokens=len(prompt.tokens),
             completion_tokens=len(tokens),
             model=self.name,
             revision=self.revision,
             logprobs=token_logprobs,
             tokens=token_texts,
         )
-        return Reply(number=job.number, answer=answer)
+        return Reply(number=prompt.number, answer=answer)
 
     def _token_texts(self, tokens: list[int]) -> tuple[str, ...]:
         """Return the part of the text that each token adds.
 
-        A token that is decoded by itself may lack the blank before it.
+        A token that is decoded alone may lose the blank before it, so each part is the difference
+        of two decoded texts.
         """
         starts = [
             self._tokenizer.decode(tokens[:size], skip_special_tokens=True)
@@ -344,7 +352,7 @@ class Transformers(Portable, LLM):
                 "instructions; choose its chat version (often named …-instruct or "
                 "…-chat)"
             )
-        # Callers count the tokens themselves; the tokenizer would only write a warning to stderr.
+        # Without a limit, the tokenizer does not warn of long texts: callers check their lengths.
         tokenizer.model_max_length = int(1e30)
         return tokenizer
 
@@ -372,14 +380,14 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def _ends(self) -> frozenset[int]:
-        """Tokens that end an answer."""
+        """Numbers of the tokens that end an answer."""
         return frozenset(self._model.generation_config.eos_token_id or ())
 
     @cached_property
     def context(self) -> int | None:  # type: ignore[override]
-        """Most tokens of a prompt and its answer; None where the model does not say."""
+        """Most tokens of a prompt and its answer; None if the configuration does not say."""
         config = checkpoint.require(self.folder, tokenizer=False)
-        # Models of texts and images have a part for texts.
+        # The configuration of a model for texts and images has a part for texts.
         for part in (config, config.get("text_config")):
             if not isinstance(part, dict):
                 continue
@@ -401,7 +409,7 @@ def with_adapter(model: Any, adapter: Path) -> Any:
     peft = need("peft", extra="train", for_="transformers(adapter=…)")
     try:
         with warnings.catch_warnings():
-            # peft calls a function of transformers that will get another name.
+            # peft calls a function of transformers that is deprecated.
             warnings.simplefilter("ignore", FutureWarning)
             adapted = peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True)
             return adapted.merge_and_unload().eval()
@@ -421,7 +429,7 @@ def _adapter_hash(folder: Path) -> str:
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
-    """Return the tokens that end an answer; a folder may name them in three places."""
+    """Return the tokens that end an answer, which a folder may name in three places."""
     tokens: set[int] = set()
     for setting in (
         model.generation_config.eos_token_id,
@@ -436,10 +444,10 @@ def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
 
 
 def _seed(prompts: list[Prompt], sampling: Sampling) -> int:
-    """Return the seed of a batch, made of its prompts and seeds; random if there are no seeds."""
+    """Return the seed of a batch, a hash of its prompts and seeds; random if there are no seeds."""
     seeds = [sampling.seed if prompt.seed is None else prompt.seed for prompt in prompts]
     if all(seed is None for seed in seeds):
         return secrets.randbits(63)
     content = repr([(seed, prompt.digest) for seed, prompt in zip(seeds, prompts, strict=True)])
     digest = hashlib.blake2b(content.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1  # torch takes 63 bits
+    return int.from_bytes(digest, "big") >> 1  # a seed of torch has 63 bits

@@ -1,4 +1,7 @@
-"""Clean values of a server's JSON, or of a journal, so that they can be stored and printed."""
+"""Clean values of a server's JSON, or of a journal, so that they can be stored and printed.
+
+A server may send anything. So each function takes any value, and returns one of a known type.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from ranktilt.errors import shorten
 
 LARGEST_COUNT = 2**53
 """Largest number that is the same in every server's JSON, and fits into a column of a table."""
-_NAME_WIDTH = 200
+_NAME_LENGTH = 200
 """Most characters of a name."""
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Controls, marks of the direction of writing, and halves of characters.
+"""Control characters, marks of the direction of writing, and halves of characters.
 
-They become a sign instead of nothing: the parts on both sides could together be a key that was not
-recognised.
+They become ``?``. If they were removed, the parts on both sides could together be a server's key,
+which was not recognised before.
 """
 
 
@@ -32,8 +35,11 @@ def whole_number(value: object) -> int | None:
     return value if 0 <= value <= LARGEST_COUNT else None
 
 
-def plain_line(value: object, width: int = _NAME_WIDTH) -> str:
-    """Return a name or a message as one line of visible characters; empty for other values."""
+def plain_line(value: object, width: int = _NAME_LENGTH) -> str:
+    """Return a name or a message as one line of visible characters; empty for other values.
+
+    `width` is the most characters of the line.
+    """
     if not isinstance(value, str):
         return ""
     line = _UNSEEN.sub("?", " ".join(value.split()))
@@ -41,7 +47,7 @@ def plain_line(value: object, width: int = _NAME_WIDTH) -> str:
 
 
 def whole_characters(text: str) -> str:
-    """Return a text that a file can hold: half of a character of UTF-16 becomes ``?``."""
+    """Return a text that can be written to a file: half of a character of UTF-16 becomes ``?``."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
@@ -74,7 +80,7 @@ def message_text(value: object) -> str:
     """Return the text of an error, which some servers give as a list or an object."""
     if isinstance(value, str):
         return value
-    return shorten(value, 2 * _NAME_WIDTH) if value else ""
+    return shorten(value, 2 * _NAME_LENGTH) if value else ""
 
 
 def _number(value: object) -> float:

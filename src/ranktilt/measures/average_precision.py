@@ -45,25 +45,25 @@ class AveragePrecision(Measure):
         block_hits = per_block(ranking, gains)
         block_hits_above = running_sums(ranking, block_hits) - block_hits
         block, position = block_positions(ranking)
-        # The letters of the formula in the class's docstring: a tie block has n documents, r of
-        # them relevant, and `above` (R_s) relevant documents are in the blocks above.
+        # The letters are those of the formula in the class's docstring: a tie block has n
+        # documents, r of them relevant; `above` (R_s) relevant documents are in the blocks above.
         n = ranking.sizes[block]
         r = block_hits[block]
         above = block_hits_above[block]
         rank = ranking.before[block] + position
         with np.errstate(invalid="ignore", divide="ignore"):
-            among = np.where(n > 1, (position - 1) * (r - 1) / (n - 1), 0.0)
-        term = r / n * (above + among + 1) / rank
+            above_in_block = np.where(n > 1, (position - 1) * (r - 1) / (n - 1), 0.0)
+        term = r / n * (above + above_in_block + 1) / rank
         if self.cutoff is not None:
             term = np.where(rank <= self.cutoff, term, 0.0)
         return per_query(ranking, per_block(ranking, term))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Return the part of AP that a relevant document of each tie block decides by its label.
+        """Return what a relevant document of each tie block adds to ``M_a − M_b`` by its label.
 
-        Two documents of one group add to each other's precision. Half of that counts for each of
-        them, so that the sum over documents is ``M_a − M_b`` (see `relevance.label_weights`). The
-        result has the shape (n_blocks,).
+        M_a and M_b are the AP sums of the two groups of twins. Two documents of one group add to
+        each other's precision; half of that counts for each of them. The result has the shape
+        (n_blocks,).
         """
         hits = per_block(ranking, gains)
         block, position = block_positions(ranking)
@@ -77,37 +77,45 @@ class AveragePrecision(Measure):
         mean_inverse = per_block(ranking, inverse) / ranking.sizes
         # Share of the block's other documents that are above a position.
         share_before = np.divide(position - 1, n - 1, out=np.zeros(len(n)), where=n > 1)
-        among = per_block(ranking, inverse * share_before) / ranking.sizes
+        mean_inverse_before = per_block(ranking, inverse * share_before) / ranking.sizes
         # A document counts in its own precision, and in that of each relevant document below it.
-        halves = mean_inverse * hits / 2
-        above = running_sums(ranking, hits) - hits
-        below = per_query(ranking, halves)[ranking.block_query] - running_sums(ranking, halves)
-        weights: Floats = mean_inverse * (above / 2 + 1) + among * (hits - 1) + below
+        half_precisions = mean_inverse * hits / 2
+        hits_above = running_sums(ranking, hits) - hits
+        query_sums = per_query(ranking, half_precisions)[ranking.block_query]
+        below = query_sums - running_sums(ranking, half_precisions)
+        own_precision = mean_inverse * (hits_above / 2 + 1)
+        weights: Floats = own_precision + mean_inverse_before * (hits - 1) + below
         return weights
 
-    def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
+    def block_factors(
+        self, before: Ints, size: Ints, hit_counts: Ints
+    ) -> tuple[tuple[Floats, ...], Any]:
         """Return two factors of each block, from which `block_totals` computes the sum of AP.
 
         A block adds the first factor times r · (hits above and in the block), plus the second
         factor times r · (r − 1), where r is its number of hits. The second factor is left out if no
         block has more than one hit. There is no table.
+
+        The first factor is the mean of 1/rank over the block's ranks. Its product counts all hits
+        of a block as above each other. But another hit is above the one at position i (from 0) only
+        with the probability i/(size − 1); the second product takes off the difference.
         """
         width = rank_spans(before, size, self.cutoff)
         block = np.repeat(np.arange(len(width)), width)
         position = np.arange(len(block)) - (np.cumsum(width) - width)[block]
         inverse = 1.0 / (before[block] + position + 1)
         mean_inverse = np.bincount(block, weights=inverse, minlength=len(width)) / size
-        if not (hits > 1).any():
+        if not (hit_counts > 1).any():
             return (mean_inverse,), None
         by_position = np.bincount(block, weights=position * inverse, minlength=len(width))
-        among = by_position / (size * np.maximum(size - 1, 1))
-        return (mean_inverse, among - mean_inverse), None
+        mean_inverse_before = by_position / (size * np.maximum(size - 1, 1))
+        return (mean_inverse, mean_inverse_before - mean_inverse), None
 
-    def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
-        """Return the sums of each query from the two factors of `block_weights`."""
-        totals: Floats = weights[0] @ hits.crossed
-        if len(weights) > 1:
-            totals = totals + weights[1] @ (hits.gains * (hits.gains - 1))
+    def block_totals(self, factors: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
+        """Return the sums of each query from the one or two factors of `block_factors`."""
+        totals: Floats = factors[0] @ hits.gain_products
+        if len(factors) > 1:
+            totals = totals + factors[1] @ (hits.gains * (hits.gains - 1))
         return totals
 
 

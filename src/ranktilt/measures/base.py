@@ -68,8 +68,9 @@ _LARGEST_CUTOFF = (1 << 31) - 1
 class Estimand:
     """A question with a number for an answer: what to compute, what it means, and how it prints.
 
-    One class in one file is all that a new one takes, and one line in `ESTIMANDS` or an entry point
-    of the group ``ranktilt.measures``; tables, cards, pages and the command line read the object.
+    A new estimand takes one class in one file, and one line in `ESTIMANDS` or, in another package,
+    an entry point of the group ``ranktilt.measures``. Tables, pages and the command line read what
+    they need from the object.
 
     A value is computed from two columns with one row for each query, `total` and `weight`: it is
     ``Σ total / Σ weight``, unless the estimand says otherwise. For a share of wins, for example,
@@ -110,10 +111,10 @@ class Estimand:
     per_ratio: ClassVar[float] = 1.0
     """Value of the estimand where ``Σ total / Σ weight`` is 1; 100 for an estimand in percent."""
     descriptive: ClassVar[bool] = False
-    """Whether it only describes.
+    """Whether its value is only described, and never judged.
 
-    Then it gets no verdict, its p is not in the family of corrected ones, and it cannot contradict
-    another estimand.
+    Then it gets no verdict, its p is not among those that are corrected for several tests, and it
+    cannot contradict another estimand.
     """
     directed: ClassVar[bool] = False
     """Whether swapping the groups makes it another question, instead of changing the sign.
@@ -139,7 +140,8 @@ class Estimand:
     definition: ClassVar[str] = ""
     """Definition in the glossary, in a sentence or two."""
     pattern: ClassVar[str] = ""
-    """Regular expression that finds it in a text; its term where this is empty."""
+    """Regular expression that finds the estimand in printed text; if empty, `term` is looked
+    for."""
     needs_cutoff: ClassVar[bool] = False
     """Whether it is undefined without a cutoff, as precision is."""
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -352,8 +354,8 @@ class Measure(Estimand):
         return replace(self, rel=rel)
 
     @property
-    def grade(self) -> int:
-        """Smallest grade that counts as a gain of 1; 0 where each grade is its own gain."""
+    def gain_grade(self) -> int:
+        """Smallest grade that gains 1; 0 for a measure in which each grade is its own gain."""
         return self.rel if self.binary else 0
 
     def per_document(self, before: Ints, size: Ints) -> Floats:
@@ -391,7 +393,9 @@ class Measure(Estimand):
         """
         return self.per_document(ranking.before, ranking.sizes)
 
-    def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
+    def block_factors(
+        self, before: Ints, size: Ints, hit_counts: Ints
+    ) -> tuple[tuple[Floats, ...], Any]:
         """Return factors of tie blocks that are the same for all labelings.
 
         A labeling says which documents belong to the group; `permuted_labels` draws many at random.
@@ -400,30 +404,33 @@ class Measure(Estimand):
         Parameters
         ----------
         before, size : ndarray of int64, shape (n_blocks,)
-            Number of documents above each block, and in it. Only blocks with relevant documents are
-            here.
-        hits : ndarray of int64, shape (n_blocks,)
+            Number of documents above each block, and in it. Blocks without a relevant document are
+            left out.
+        hit_counts : ndarray of int64, shape (n_blocks,)
             Number of relevant documents in each block, if all of them belong to the group.
 
         Returns
         -------
         tuple
-            One or more factors of each block, and a table for `block_totals` to look values up in;
-            None if it needs none.
+            One or more factors of each block, and a table for `block_totals` to look values up in,
+            or None if it needs no table.
         """
         return (self.per_document(before, size),), None
 
-    def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
+    def block_totals(self, factors: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
         """Return `totals` under many labelings together, shape (n_queries, n_labelings).
 
-        `weights` are the factors of `block_weights` as matrices of shape (n_queries, n_blocks), and
-        `table` is its table. `hits` has the gains of each block under each labeling.
+        `factors` are those of `block_factors` as sparse matrices of shape (n_queries, n_blocks),
+        and `table` is its table. `hits` has the gains of each block under each labeling.
         """
-        totals: Floats = weights[0] @ hits.gains
+        totals: Floats = factors[0] @ hits.gains
         return totals
 
     def best(self, count: Floats) -> Floats:
-        """Return `ideal` of a binary measure from each query's number of relevant documents."""
+        """Return the `totals` of the best possible ranking, as `ideal` does, for a binary measure.
+
+        `count` is the number of relevant documents of each query.
+        """
         return count
 
     def discount(self, depth: int) -> Floats:
@@ -437,7 +444,10 @@ class Measure(Estimand):
 
 @dataclass(frozen=True, repr=False)
 class GroupEstimand(Estimand):
-    """A question about the ranks of two groups of documents, relevant or not."""
+    """A question about the ranks of two groups of documents, relevant or not.
+
+    Its answer for one query is called the query's *contrast*.
+    """
 
     unit = "list"
     kind = "group"
@@ -463,8 +473,8 @@ class GroupEstimand(Estimand):
     def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
         """Return the columns `total` and `weight` of the queries.
 
-        By default, the total is a query's `contrast` and the weight 1; both are 0 for a query
-        without an answer. The parameters are those of `contrast`.
+        By default, the total is a query's contrast and the weight 1; both are 0 for a query without
+        an answer. The parameters are those of `contrast`.
         """
         contrasts = self.contrast(ranking, first, second)
         is_known = ~np.isnan(contrasts)
@@ -482,17 +492,20 @@ class GroupEstimand(Estimand):
         return None
 
     def label_coefficients(self, ranking: Ranking, labelled: Bools) -> Floats | None:
-        """Return what each entry's label adds to its query's answer.
+        """Return what each entry's label adds to its query's answer; None if that is not a sum.
 
         The answer is the sum of the coefficients of the first group's entries minus the sum of
-        those of the second group's. So it is linear in the labels, and errors of labels can be
-        corrected. None if the answer is not linear. `labelled` says which entries have a label.
+        those of the second group's. Such an answer is linear in the labels, so it can be corrected
+        for labels that are wrong. `labelled` says which entries have a label.
         """
         weights = self.weights(ranking)
         return None if weights is None else np.where(labelled, weights, 0.0)
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
-        """Return numbers about the lists that are printed with the answer; empty by default."""
+        """Return numbers about the lists that are printed with the answer; empty by default.
+
+        The parameters are those of `contrast`.
+        """
         return {}
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
@@ -508,7 +521,7 @@ class GroupEstimand(Estimand):
         Returns
         -------
         ndarray of float64, shape (n_queries,)
-            NaN where a query says nothing.
+            NaN for a query that gives no answer, such as a list with documents of one group only.
         """
         raise NotImplementedError
 
@@ -537,9 +550,10 @@ def estimand(text: object) -> Estimand:
     if isinstance(text, Estimand):
         return text.complete()
     text = str(text)
-    contrast = read_contrast(text)
-    if contrast is not None:
-        name, measure_text = contrast
+    # RelativeDelta is the only estimand with a measure's text in its parentheses.
+    name_and_measure = read_contrast(text)
+    if name_and_measure is not None:
+        name, measure_text = name_and_measure
         return replace(_load(name), of=measure(measure_text))  # type: ignore[call-arg]
     notation = read_notation(text)
     name, cutoff = canonical(notation.name, notation.cutoff, estimands())
@@ -595,7 +609,7 @@ def _table() -> ExtensionTable:
 
 
 def _fault(loaded: object, name: str) -> str:
-    """Say why an object that a package offers is no estimand; empty if it is one."""
+    """Say why the object of an entry point is refused; an empty text if it is an estimand."""
     return "" if isinstance(loaded, Estimand) else f"is not an estimand: {type(loaded).__name__}"
 
 

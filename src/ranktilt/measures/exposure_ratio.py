@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.measures.ranking import Bools, Floats, Ranking, document_discounts, first_ranks
+from ranktilt.measures.ranking import Bools, Floats, Ranking, document_discounts, probability_within
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,18 +20,18 @@ class ExposureRatioOfGroups(GroupEstimand):
     the documents of G in the query's list. A document below k has no exposure, but is counted in
     the mean (Singh & Joachims, KDD 2018; Wang et al., NAACL 2024).
 
-    Where labels mean nothing, the mean is 1 for equal halves of long lists without a cutoff. With a
-    cutoff it is above 1, because a ratio rises further above 1 than it falls below: 1.14 for lists
-    of 200 cut at 20, and 1.50 for lists of 20 cut at 5. So values are compared with the median of
-    random labels, never with 1.
+    If labels are random and the groups equally large, the mean is 1 for long lists without a
+    cutoff. With a cutoff it is above 1, because a ratio rises further above 1 than it falls below:
+    1.14 for lists of 200 documents cut at rank 20, and 1.50 for lists of 20 cut at rank 5. So
+    values are compared with the median of random labels, never with 1.
     """
 
     exposure: str = "rank"
     """How a document is exposed: ``rank`` by its rank, ``softmax`` by its probability of the first
     rank, ``softmax(score)`` (Zehlike & Castillo, WWW 2020)."""
     aggregate: str = "queries"
-    """What is averaged: ``queries`` the ratios of all queries; ``means`` each group's exposure, of
-    which one ratio is made."""
+    """What is averaged over queries: ``queries``, the ratio of each query; ``means``, the exposure
+    of each group, and the estimand is the ratio of the two means."""
 
     name = "ExposureRatio"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -58,33 +58,38 @@ class ExposureRatioOfGroups(GroupEstimand):
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
         """Return the ratio of each query; NaN where a list lacks a group."""
-        above, below = self._exposures(ranking, first, second)
-        ratio: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
+        of_first, of_second = self._exposures(ranking, first, second)
+        undefined = np.full(len(of_first), np.nan)
+        ratio: Floats = np.divide(of_first, of_second, out=undefined, where=of_second > 0)
         return ratio
 
     def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
         """Return ratios and ones, or the exposures of both groups, for each query."""
         if self.aggregate == "queries":
             return super().columns(ranking, first, second)
-        above, below = self._exposures(ranking, first, second)
-        is_undefined = np.isnan(above + below)
-        return np.where(is_undefined, np.nan, above), np.where(is_undefined, np.nan, below)
+        of_first, of_second = self._exposures(ranking, first, second)
+        is_undefined = np.isnan(of_first + of_second)
+        total = np.where(is_undefined, np.nan, of_first)
+        weight = np.where(is_undefined, np.nan, of_second)
+        return total, weight
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
-        """Return each label's effect on the ratio, by its derivative.
+        """Return the effect of each entry's label on the ratio, and its part of the denominator.
 
-        The derivative is taken where both groups have the mean exposure of the list. There, a
-        document of the first group raises the ratio by (its exposure − mean) / (size of its group ·
-        mean), and a document of the second group lowers it by the same expression.
+        The effect is the derivative of the ratio, at the point where both groups have the mean
+        exposure of the list. There, a document of the first group raises the ratio by (its exposure
+        − mean) / (size of its group · mean), and a document of the second group lowers it by the
+        same expression.
         """
         exposure = self._document_exposure(ranking)
         query, query_count = ranking.query, len(ranking.offsets) - 1
         first_size = np.bincount(query, weights=first, minlength=query_count)[query]
         second_size = np.bincount(query, weights=second, minlength=query_count)[query]
         size = np.maximum(first_size + second_size, 1)
-        of_either = np.where(first | second, exposure, 0.0)
-        mean = np.bincount(query, weights=of_either, minlength=query_count)[query] / size
+        labelled_exposure = np.where(first | second, exposure, 0.0)
+        mean = np.bincount(query, weights=labelled_exposure, minlength=query_count)[query] / size
         is_known = (first | second) & (first_size > 0) & (second_size > 0) & (mean > 0)
+        # The total is a ratio if ratios are averaged, and an exposure if exposures are.
         scale = np.ones(query_count)[query] if self.aggregate == "queries" else mean
         # A 1 for entries without an effect, so that nothing is divided by 0.
         safe_mean = np.where(is_known, mean, 1.0)
@@ -118,7 +123,7 @@ class ExposureRatioOfGroups(GroupEstimand):
         sums = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
         # The sum is over the whole list, not only down to the cutoff: in a ratio of means over
         # queries, it does not cancel.
-        return odds / sums[ranking.query] * first_ranks(ranking, self.cutoff)
+        return odds / sums[ranking.query] * probability_within(ranking, self.cutoff)
 
 
 def _group_means(ranking: Ranking, values: Floats, group: Bools) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -23,7 +22,6 @@ class GradeGapOfTwins(Estimand):
     kind = "grades"
     unit = "pair"
     free: ClassVar[tuple[str, ...]] = ("grade",)
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     question = "which twin is graded higher?"
     digits = 3
     suffix = " grades"

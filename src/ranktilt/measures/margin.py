@@ -28,9 +28,9 @@ def read_margin(text: Margin, option: str = "") -> Margin:
     """
     size = parse_size(text)
     if size is None:
-        front = f"{option}: " if option else ""
+        prefix = f"{option}: " if option else ""
         raise UserError(
-            f"{front}expected a margin of at least 0, such as 5 or 5% (points) or '0.5 ranks'; "
+            f"{prefix}expected a margin of at least 0, such as 5 or 5% (points) or '0.5 ranks'; "
             f"got {text}"
         )
     return size.number if size.unit == POINTS else f"{size.number:g} {size.unit}"
@@ -68,7 +68,7 @@ def points_words(number: float) -> str:
 
 
 def require_unit(estimand: Estimand, margin: Margin, option: str) -> None:
-    """Refuse a margin in another unit than the estimand's."""
+    """Refuse a margin in another unit than the estimand's; `option` names it in the message."""
     if math.isnan(half_width(estimand, margin)):
         value = margin if isinstance(margin, str) else f"{margin:g}"
         unit = unit_of(estimand)

@@ -1,4 +1,4 @@
-"""nDCG: how high the relevant documents stand."""
+"""nDCG: how high the relevant documents are ranked."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ranktilt.measures.ranking import Floats, Ints, Judged, discount_spans
 class NDCG(Measure):
     """Normalised discounted cumulative gain with linear gains, as trec_eval's ndcg_cut.
 
-    ``DCG@k / ideal DCG@k`` with ``DCG = Σ grade / log2(1 + rank)``, in [0, 1]. Each of several tied
-    documents gains the mean of their ranks' discounts (McSherry & Najork, ECIR 2008).
+    ``DCG@k / ideal DCG@k`` with ``DCG = Σ grade / log2(1 + rank)``, in [0, 1]. The discount of a
+    rank is ``1/log2(1 + rank)``; tied documents get the mean discount of their ranks (McSherry &
+    Najork, ECIR 2008).
     """
 
     name = "nDCG"
@@ -37,7 +38,8 @@ class NDCG(Measure):
     def discount(self, depth: int) -> Floats:
         """Return ``1/log2(1 + rank)`` for each rank down to the cutoff, with a 0 before rank 1."""
         discount = np.append(0.0, 1 / np.log2(2.0 + np.arange(depth)))
-        discount[len(discount) if self.cutoff is None else self.cutoff + 1 :] = 0.0
+        if self.cutoff is not None:
+            discount[self.cutoff + 1 :] = 0.0
         return discount
 
 

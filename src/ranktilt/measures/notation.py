@@ -89,18 +89,18 @@ def read_contrast(text: str) -> tuple[str, str] | None:
 def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:
     """Return our name and the cutoff of a measure that is named as in another tool.
 
-    For ``ndcg_cut_10`` they are ``nDCG`` and ``10``. A known name is returned as it is, and so is a
-    name that no tool has.
+    For ``ndcg_cut_10`` they are ``nDCG`` and ``10``. A name among `names`, the names of all
+    estimands, is returned as it is, and so is a name that no tool has.
     """
     if name in names:
         return name, cutoff
-    folded = {**ALIASES, **{known.casefold(): known for known in names}}
-    cut = _CUT.fullmatch(name)
-    if name.casefold() not in folded and cut and cut["name"].casefold() in folded:
+    our_names = {**ALIASES, **{known.casefold(): known for known in names}}
+    parts = _CUT.fullmatch(name)
+    if name.casefold() not in our_names and parts and parts["name"].casefold() in our_names:
         if cutoff is not None:
             raise UserError(f"measure {name}@{cutoff} has two cutoffs; give only one")
-        name, cutoff = cut["name"], cut["cutoff"]
-    return folded.get(name.casefold(), name), cutoff
+        name, cutoff = parts["name"], parts["cutoff"]
+    return our_names.get(name.casefold(), name), cutoff
 
 
 def whole_number(value: str, label: str) -> int:

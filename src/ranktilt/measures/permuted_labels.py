@@ -1,10 +1,15 @@
 """Compute measures of one ranking under many labelings.
 
 A labeling says which relevant documents belong to the group. To see what random labels give,
-thousands of labelings are drawn. They are computed together: everything here is a product of sparse
-matrices, with a column for each labeling. Only relevant documents and their tie blocks are read,
-because other documents only take up ranks. The values are those of `ranktilt.measures.relevance`,
-but added up in another order.
+thousands of labelings are drawn and computed together. Labelings are the columns of a matrix, and
+every sum over documents is a product of a sparse matrix with it.
+
+A *tie block* is a set of documents of one list with the same score. Only relevant documents and
+their tie blocks are read, because other documents only take up ranks. The values are those of
+`ranktilt.measures.relevance`, but added up in another order.
+
+In every function, `is_member` is a matrix of shape (n_documents, n_labelings): 1 for a relevant
+document that the labeling puts in the group, else 0.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_rows
+from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_row_sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,35 +45,35 @@ class RelevantDocuments:
         """Number of queries."""
         return int(self.query.max(initial=-1)) + 1
 
-    def best(self, measures: Sequence[Measure], mine: Floats) -> list[Floats]:
-        """Return `Measure.ideal` under each labeling.
+    def ideal_totals(self, measures: Sequence[Measure], is_member: Floats) -> list[Floats]:
+        """Return what the best possible ranking of the group would reach, under each labeling.
 
-        The result has an array of shape (n_queries, n_labelings) for each measure. A measure is
-        `RelevantBlocks.totals` divided by it. `mine` is 1 for documents of the group and 0 for
-        others, shape (n_documents, n_labelings).
+        The result has an array of shape (n_queries, n_labelings) for each measure. The value of a
+        measure is `RelevantBlocks.totals` divided by this.
         """
         # Documents are sorted by grade, so a document's rank in the ideal ranking of its group is
-        # the number of the group's documents up to here.
+        # the number of the group's documents up to here. Only graded measures need it.
         rank = None
         if not all(measure.binary for measure in measures):
-            rank = running_rows(mine, self.query).astype(np.int64)
-        counts: dict[int, Floats] = {}
+            rank = running_row_sums(is_member, self.query).astype(np.int64)
+        relevant_counts: dict[int, Floats] = {}
         for measure in measures:
-            if measure.binary and measure.rel not in counts:
-                counts[measure.rel] = self._sums(measure.rel) @ mine
+            if measure.binary and measure.rel not in relevant_counts:
+                relevant_counts[measure.rel] = self._sums(measure.rel) @ is_member
         totals = []
         for measure in measures:
             if rank is not None and not measure.binary:
                 discount = measure.discount(int(rank.max(initial=0)))
-                totals.append(self._sums(0) @ (mine * discount[rank]))
+                totals.append(self._sums(0) @ (is_member * discount[rank]))
             else:
-                totals.append(measure.best(counts[measure.rel]))
+                totals.append(measure.best(relevant_counts[measure.rel]))
         return totals
 
     def _sums(self, grade: int) -> Any:
         """Return a matrix whose product with labels counts the group's documents of each query.
 
-        Only documents of at least this grade count. For grade 0, grades are added up instead.
+        Only documents of at least this grade count. For grade 0, the product has the sums of their
+        grades instead.
         """
         if grade not in self._matrices:
             column = np.arange(len(self.query))
@@ -87,14 +92,17 @@ class RelevantBlocks:
     query: Ints
     """Query of each block."""
     gains: dict[int, Any]
-    """What each document adds to its block: matrices (n_blocks, n_documents) by `Measure.grade`.
+    """What each document gains in its block: matrices (n_blocks, n_documents) by a least grade.
 
-    A document adds 1 if it has at least this grade. For grade 0, it adds its grade.
+    A document gains 1 if it has at least this grade. For a least grade of 0, it gains its grade.
     """
-    weights: list[tuple[Any, ...]]
-    """The factors of `Measure.block_weights` of each measure, as matrices (n_queries, n_blocks)."""
+    factors: list[tuple[Any, ...]]
+    """Factors of each measure, as matrices (n_queries, n_blocks).
+
+    The product of a factor with the gains of the blocks is a sum over each query's blocks.
+    """
     tables: list[Any]
-    """The table of `Measure.block_weights` of each measure."""
+    """Table of each measure, in which it looks up the values of blocks; None for most measures."""
 
     @classmethod
     def from_ranking(
@@ -117,52 +125,54 @@ class RelevantBlocks:
         pool_position : ndarray of int64, shape (n_entries,)
             Index of each entry's document in `pool`; −1 if it is not relevant.
         """
-        listed = np.flatnonzero(pool_position >= 0)
-        row = pool_position[listed]
-        block_of_listed = np.searchsorted(ranking.starts, listed, side="right") - 1
-        block, first, number, count = np.unique(
-            block_of_listed, return_index=True, return_inverse=True, return_counts=True
+        entry_index = np.flatnonzero(pool_position >= 0)  # entries with a relevant document
+        document = pool_position[entry_index]
+        block_of_entry = np.searchsorted(ranking.starts, entry_index, side="right") - 1
+        # The blocks that hold relevant documents are numbered anew, from 0 without gaps.
+        block, first_entry, block_number, hit_counts = np.unique(
+            block_of_entry, return_index=True, return_inverse=True, return_counts=True
         )
-        query, grade = pool.query[row[first]], pool.grade[row]
+        query, grade = pool.query[document[first_entry]], pool.grade[document]
         gains = {}
-        for least in sorted({measure.grade for measure in measures}):
+        for least_grade in sorted({measure.gain_grade for measure in measures}):
             shape = len(block), len(pool.query)
-            gains[least] = _matrix(_gains(grade, least), number, row, shape)
-        weights, tables = list[tuple[Any, ...]](), list[Any]()
+            gains[least_grade] = _matrix(_gains(grade, least_grade), block_number, document, shape)
+        factors, tables = list[tuple[Any, ...]](), list[Any]()
         column, shape = np.arange(len(block)), (pool.queries, len(block))
         for measure in measures:
-            block_weights, table = measure.block_weights(
-                ranking.before[block], ranking.sizes[block], count
+            block_factors, table = measure.block_factors(
+                ranking.before[block], ranking.sizes[block], hit_counts
             )
-            weights.append(tuple(_matrix(part, query, column, shape) for part in block_weights))
+            factors.append(tuple(_matrix(factor, query, column, shape) for factor in block_factors))
             tables.append(table)
-        return cls(measures=measures, query=query, gains=gains, weights=weights, tables=tables)
+        return cls(measures=measures, query=query, gains=gains, factors=factors, tables=tables)
 
-    def totals(self, mine: Floats) -> list[Floats]:
-        """Return `Measure.totals` under each labeling.
+    def totals(self, is_member: Floats) -> list[Floats]:
+        """Return what the ranking reaches under each labeling: the numerator of each measure.
 
-        The result has an array of shape (n_queries, n_labelings) for each measure. `mine` is that
-        of `RelevantDocuments.best`.
+        The result has an array of shape (n_queries, n_labelings) for each measure.
         """
         hits = {
-            least: Hits(gains=gains @ mine, query=self.query) for least, gains in self.gains.items()
+            least_grade: Hits(gains=gains @ is_member, query=self.query)
+            for least_grade, gains in self.gains.items()
         }
         totals = []
-        for measure, weights, table in zip(self.measures, self.weights, self.tables, strict=True):
-            totals.append(measure.block_totals(weights, table, hits[measure.grade]))
+        for measure, factors, table in zip(self.measures, self.factors, self.tables, strict=True):
+            totals.append(measure.block_totals(factors, table, hits[measure.gain_grade]))
         return totals
 
 
-def _gains(grade: Floats, least: int) -> Floats:
-    """Return 1 for grades of at least `least`, else 0; if `least` is 0, return the grades."""
-    return np.where(grade >= least, 1.0, 0.0) if least else grade
+def _gains(grade: Floats, least_grade: int) -> Floats:
+    """Return 1 for grades of at least `least_grade`, else 0; if that is 0, return the grades."""
+    return np.where(grade >= least_grade, 1.0, 0.0) if least_grade else grade
 
 
 def _matrix(data: npt.NDArray[Any], row: Ints, column: Ints, shape: tuple[int, int]) -> Any:
-    """Return a sparse matrix of these cells, without explicit zeros.
+    """Return a sparse matrix with these values in the cells of `row` and `column`.
 
     Its products add up in the order of the columns, so that they are the same on every machine.
     """
+    # A stored 0 would only cost time in every product.
     cells = np.flatnonzero(data)
     values = data[cells].astype(np.float64)
     return sparse.csr_array((values, (row[cells], column[cells])), shape=shape)

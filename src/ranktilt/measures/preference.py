@@ -12,8 +12,8 @@ class PreferenceOfPairs(Estimand):
     """Share of the choices between two groups that went to the first, minus a half.
 
     From −.5 to .5; 0 is level. A query's total is ``(choices of the first − choices of the
-    second)/2``, its weight the sum of both. The ratio of both shares in Wang et al. (NAACL 2024) is
-    ``(.5 + value)/(.5 − value)``.
+    second)/2``, and its weight is the number of choices. Wang et al. (NAACL 2024) print the ratio
+    of the two groups' shares instead, which is ``(.5 + value)/(.5 − value)``.
     """
 
     pairs: str = field(default="relevant", kw_only=True)

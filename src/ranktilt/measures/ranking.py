@@ -2,8 +2,9 @@
 
 Everything is array code over all queries together. A ranking is a flat list of entries, one for
 each retrieved document: first those of query 0 with falling scores, then those of query 1, and so
-on. A tie block is a stretch of entries of one query with the same score; measures are computed
-block by block, so that tied documents share their ranks.
+on. A *tie block* is a stretch of entries of one query with the same score; measures are computed
+block by block, so that tied documents share their ranks. A *labeling* says which documents belong
+to a group.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ class Ranking:
     )
     """Results of `head` by depth."""
 
-    _weights: dict[tuple[str, int | None], Floats] = field(
+    _block_shares: dict[tuple[str, int | None], Floats] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """Results of `_of_entries` by function and cutoff: many draws of labels need the same ones."""
+    """Results of `_shares_of_blocks`, by function and cutoff, because they are often needed again.
+    """
 
     @cached_property
     def query(self) -> Ints:
@@ -80,9 +82,9 @@ class Ranking:
     def head(self, depth: int | None) -> tuple[Ranking, Bools]:
         """Return the top of each list, and a mask of the entries that it has.
 
-        The top has all tie blocks that begin within `depth`; the last block may reach below it. If
-        the depth is None, it has everything. The mask has an element for each entry of this
-        ranking.
+        The top has all tie blocks that begin within the first `depth` ranks; its last block may
+        reach below them. If the depth is None, the top is the whole list. The mask has an element
+        for each entry of this ranking.
         """
         if depth not in self._heads:
             self._heads[depth] = self._head(depth)
@@ -92,9 +94,10 @@ class Ranking:
         """Compute what `head` returns and remembers."""
         if depth is None:
             return self, np.ones(len(self.scores), dtype=bool)
-        keep = np.repeat(self.before < depth, self.sizes)
-        lengths = np.bincount(self.query[keep], minlength=len(self.offsets) - 1)
-        return Ranking(np.concatenate([[0], np.cumsum(lengths)]), self.scores[keep]), keep
+        is_kept = np.repeat(self.before < depth, self.sizes)
+        lengths = np.bincount(self.query[is_kept], minlength=len(self.offsets) - 1)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return Ranking(offsets, self.scores[is_kept]), is_kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +123,9 @@ class Judged:
         """Query, rank and discounted gain of each relevant document in the ideal ranking."""
         order = np.lexsort((-self.grade, self.query))
         query = self.query[order]
-        first = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=self.n_queries))])
-        rank = np.arange(len(query)) - first[query] + 1
+        counts = np.bincount(query, minlength=self.n_queries)
+        start_of_query = np.concatenate([[0], np.cumsum(counts)])
+        rank = np.arange(len(query)) - start_of_query[query] + 1
         return query, rank, self.grade[order] / np.log2(1 + rank)
 
     def ideal(self, cutoff: int | None) -> Floats:
@@ -136,8 +140,8 @@ class Judged:
 class Hits:
     """Gains of tie blocks under many labelings.
 
-    A gain is 1 for a relevant document of the group, or its grade, and 0 for any other document. A
-    labeling says which documents belong to the group.
+    A relevant document of the group gains 1, or its grade if the measure reads grades; any other
+    document gains 0.
     """
 
     gains: Floats
@@ -148,10 +152,10 @@ class Hits:
     @cached_property
     def running(self) -> Floats:
         """Sum of the gains of a query down to each block, the block included."""
-        return running_rows(self.gains, self.query)
+        return running_row_sums(self.gains, self.query)
 
     @cached_property
-    def crossed(self) -> Floats:
+    def gain_products(self) -> Floats:
         """Gain of each block times the sum of gains down to it, the block included."""
         return self.gains * self.running
 
@@ -159,18 +163,21 @@ class Hits:
 def running_sums(ranking: Ranking, block_values: Floats) -> Floats:
     """Return, for each block, the sum of the query's values down to it, the block included."""
     total = np.cumsum(block_values)
+    # Blocks are in order of query, so this is the index of the first block of each block's query.
     first = np.searchsorted(ranking.block_query, ranking.block_query)
-    return total - (total - block_values)[first] if len(total) else total
+    total_above_query = total - block_values
+    return total - total_above_query[first] if len(total) else total
 
 
-def running_rows(rows: Floats, query: Ints) -> Floats:
+def running_row_sums(rows: Floats, query: Ints) -> Floats:
     """Return the running sums down the rows of a table, which start again with each query.
 
-    `query` has the number of each row's query.
+    `query` has the number of each row's query, in rising order.
     """
     total = np.cumsum(rows, axis=0)
     is_first = np.diff(query, prepend=-1) != 0
-    total -= (total[is_first] - rows[is_first])[np.cumsum(is_first) - 1]
+    total_above_query = total[is_first] - rows[is_first]
+    total -= total_above_query[np.cumsum(is_first) - 1]
     return total
 
 
@@ -195,7 +202,10 @@ def share_of_query(ranking: Ranking, weights: Floats) -> Floats:
 
 
 def discounts(depth: int) -> Floats:
-    """Return the sums of ``1/log2(1 + rank)`` over the first 0, 1, … `depth` ranks."""
+    """Return the sums of ``1/log2(1 + rank)`` over the first 0, 1, … `depth` ranks.
+
+    The result has the shape (depth + 1,), so ``discounts(depth)[k]`` is the sum over k ranks.
+    """
     return np.concatenate([[0.0], np.cumsum(1 / np.log2(2.0 + np.arange(depth)))])
 
 
@@ -235,18 +245,21 @@ def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:
 
 
 def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
-    """Return how many of each tie block's ranks are within the cutoff."""
+    """Return how many of each tie block's ranks are within the cutoff.
+
+    A block has `size` ranks, and `before` ranks are above it.
+    """
     low, high = _ends(before, size, cutoff)
     return high - low
 
 
-def first_ranks(ranking: Ranking, cutoff: int | None) -> Floats:
+def probability_within(ranking: Ranking, cutoff: int | None) -> Floats:
     """Return the probability that each entry is within the cutoff.
 
     It is 1 or 0, or between them for documents that are tied across the cutoff: all their orders
     are equally likely.
     """
-    return _of_entries(ranking, rank_spans, cutoff)
+    return _shares_of_blocks(ranking, rank_spans, cutoff)
 
 
 def document_discounts(ranking: Ranking, cutoff: int | None) -> Floats:
@@ -254,25 +267,25 @@ def document_discounts(ranking: Ranking, cutoff: int | None) -> Floats:
 
     The discount is ``1/log2(1 + rank)`` down to the cutoff, and 0 below it.
     """
-    return _of_entries(ranking, discount_spans, cutoff)
+    return _shares_of_blocks(ranking, discount_spans, cutoff)
 
 
-def _of_entries(
+def _shares_of_blocks(
     ranking: Ranking,
-    spans: Callable[[Ints, Ints, int | None], npt.NDArray[Any]],
+    block_totals: Callable[[Ints, Ints, int | None], npt.NDArray[Any]],
     cutoff: int | None,
 ) -> Floats:
-    """Return each entry's equal part of what its tie block has in total.
+    """Return each entry's equal share of the total of its tie block.
 
-    `spans` computes the totals, from the blocks' `before` and `size` and from the cutoff.
+    `block_totals` computes the totals, from the blocks' `before` and `size` and from the cutoff.
     """
-    key = (spans.__name__, cutoff)
-    if key not in ranking._weights:
-        shares = spans(ranking.before, ranking.sizes, cutoff) / ranking.sizes
-        weights = np.repeat(shares, ranking.sizes)
-        weights.setflags(write=False)
-        ranking._weights[key] = weights
-    return ranking._weights[key]
+    key = (block_totals.__name__, cutoff)
+    if key not in ranking._block_shares:
+        share_in_block = block_totals(ranking.before, ranking.sizes, cutoff) / ranking.sizes
+        shares = np.repeat(share_in_block, ranking.sizes)
+        shares.setflags(write=False)  # the same array is returned to every caller
+        ranking._block_shares[key] = shares
+    return ranking._block_shares[key]
 
 
 def block_positions(ranking: Ranking) -> tuple[Ints, Ints]:

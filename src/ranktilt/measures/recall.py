@@ -1,4 +1,4 @@
-"""Recall: the share of the relevant documents that are found."""
+"""Recall: the share of the relevant documents that are retrieved."""
 
 from __future__ import annotations
 

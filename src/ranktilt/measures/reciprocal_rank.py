@@ -21,18 +21,20 @@ from ranktilt.measures.ranking import (
     rank_spans,
 )
 
-_EXPANDED = 1 << 20
-"""Most ranks of tie blocks that `_by_hits` computes together, so that memory stays small."""
+_MOST_RANKS = 1 << 20
+"""Most ranks of tie blocks that are computed together, so that memory stays small."""
 
 
 @dataclass(frozen=True, repr=False)
 class ReciprocalRank(Measure):
     """Reciprocal rank: 1 divided by the rank of the first relevant document; in [0, 1].
 
-    It is 0 if that document is below k. In the first tie block with r relevant documents among n,
-    position i is the first relevant one with the probability ``C(n − i, r − 1) / C(n, r)``
-    (McSherry & Najork, ECIR 2008). The difference between twins is not linear in their labels,
-    because only the first relevant document of each group counts.
+    It is 0 if that document is below k. Let the first tie block with relevant documents have n
+    documents, r of them relevant. Its first relevant document is at position i with the probability
+    ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork, ECIR 2008). The difference between twins is
+    not linear in their labels, because only the first relevant document of each group counts.
+
+    A *hit* is a relevant document of the group.
     """
 
     name = "RR"
@@ -61,52 +63,58 @@ class ReciprocalRank(Measure):
         value = self.totals(ranking, gains)[ranking.block_query]
         return np.where(_first_blocks(ranking, hits), value / np.maximum(hits, 1), 0.0)
 
-    def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
+    def block_factors(
+        self, before: Ints, size: Ints, hit_counts: Ints
+    ) -> tuple[tuple[Floats, ...], Any]:
         """Return one factor of each block, and a table if a block may have several hits.
 
         Without a table, the factor is the value of a block with one hit. With the table of
-        `_by_hits`, it only says whether the block is within the cutoff.
+        `_values_by_hits`, the factor only says whether the block is within the cutoff.
         """
-        if not (hits > 1).any():
-            return (expected_reciprocal(before, size, hits, self.cutoff),), None
+        if not (hit_counts > 1).any():
+            return (expected_reciprocal(before, size, hit_counts, self.cutoff),), None
         is_within = rank_spans(before, size, self.cutoff) > 0
-        return (np.where(is_within, 1.0, 0.0),), self._by_hits(before, size, hits)
+        return (np.where(is_within, 1.0, 0.0),), self._values_by_hits(before, size, hit_counts)
 
-    def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
+    def block_totals(self, factors: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
         """Look up the value of each query's first block with hits, under each labeling."""
         # Only in a query's first block with hits is the running sum the block's own gain. All other
         # blocks get 0 hits here.
-        first = np.where(hits.running == hits.gains, hits.gains, 0.0)
-        if table is not None:
-            values, starts = table
-            first = values[starts + first.astype(np.int64)]
-        totals: Floats = weights[0] @ first
+        first_hits = np.where(hits.running == hits.gains, hits.gains, 0.0)
+        if table is None:  # no block has more than one hit
+            totals: Floats = factors[0] @ first_hits
+            return totals
+        values, starts = table
+        totals = factors[0] @ values[starts + first_hits.astype(np.int64)]
         return totals
 
-    def _by_hits(self, before: Ints, size: Ints, count: Ints) -> tuple[Floats, Ints]:
-        """Tabulate the value of each block for 0, 1, … `count` hits in it.
+    def _values_by_hits(self, before: Ints, size: Ints, hit_counts: Ints) -> tuple[Floats, Ints]:
+        """Tabulate the value of each block for 0, 1, … up to `hit_counts` hits in it.
 
         Returns the values of all blocks, one block after the other, and the index at which each
         block's values start, as a column.
         """
-        start = np.cumsum(count + 1) - (count + 1)
-        block = np.repeat(np.arange(len(count)), count + 1)
-        rows = np.stack([before[block], size[block], np.arange(len(block)) - start[block]])
-        # Many blocks are alike, such as those of a single document at one rank of many queries.
-        kinds, kind = np.unique(rows, axis=1, return_inverse=True)
-        _, sizes, hit_counts = kinds
-        values, hit_kinds = np.zeros(kinds.shape[1]), np.flatnonzero(hit_counts)
-        for part in np.array_split(hit_kinds, 1 + int(sizes[hit_kinds].sum()) // _EXPANDED):
-            above, tied, hits = kinds[:, part]
-            values[part] = expected_reciprocal(above, tied, hits, self.cutoff)
-        return values[kind.ravel()], start[:, None]
+        start = np.cumsum(hit_counts + 1) - (hit_counts + 1)
+        block = np.repeat(np.arange(len(hit_counts)), hit_counts + 1)
+        hits = np.arange(len(block)) - start[block]
+        cases = np.stack([before[block], size[block], hits])
+        # Many cases are alike, such as those of a single document at one rank of many queries. So
+        # the value of each different case is computed only once.
+        different, case_number = np.unique(cases, axis=1, return_inverse=True)
+        _, sizes, case_hits = different
+        values, with_hits = np.zeros(different.shape[1]), np.flatnonzero(case_hits)
+        for chunk in np.array_split(with_hits, 1 + int(sizes[with_hits].sum()) // _MOST_RANKS):
+            above, tied, hits = different[:, chunk]
+            values[chunk] = expected_reciprocal(above, tied, hits, self.cutoff)
+        return values[case_number.ravel()], start[:, None]
 
 
 def _first_blocks(ranking: Ranking, hits: Floats) -> Bools:
     """Tell which tie blocks are the first of their query with a relevant document."""
     block = np.flatnonzero(hits > 0)
+    _, first_of_query = np.unique(ranking.block_query[block], return_index=True)
     is_first = np.zeros(len(hits), dtype=bool)
-    is_first[block[np.unique(ranking.block_query[block], return_index=True)[1]]] = True
+    is_first[block[first_of_query]] = True
     return is_first
 
 

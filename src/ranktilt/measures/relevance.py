@@ -1,6 +1,7 @@
 """Relevance measures of one ranking: the expected value over all orders of tied documents.
 
-Closed forms after McSherry & Najork, ECIR 2008; each measure has its own in its file.
+No order is drawn: each measure has a closed form of this expected value in its own file, after
+McSherry & Najork, ECIR 2008.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) ->
         NaN for a query without a relevant document in the group; 0 for a query that has some, but
         retrieved none.
     """
-    inside, keep = ranking.head(measure.cutoff)
-    total = measure.totals(inside, _gains(measure, gains[keep]))
+    head, is_kept = ranking.head(measure.cutoff)
+    total = measure.totals(head, _gains(measure, gains[is_kept]))
     ideal = measure.ideal(judged)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(ideal > 0, total / ideal, np.nan)
@@ -53,10 +54,11 @@ def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Jud
     weight. So with a label x = 1 for documents of `a` and −1 for those of `b`, the sum of x ·
     weight over a query is the expected ``M_a − M_b``.
 
-    For linear measures this holds for any labels, which makes random labels cheap. nDCG, P and R
-    are linear in x. So is the difference of AP, although two documents x and y of one group add to
-    each other's precision: ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4 = (x + y) / 2``. RR is not
-    linear, so that its weights hold for the given labels only.
+    For linear measures this holds for any labels, so that random labels are cheap to compute. nDCG,
+    P and R are linear in the labels. So is the difference of AP, although two documents of one
+    group add to each other's precision. With labels x and y, both are in group `a` if ``(1 + x)(1 +
+    y)/4`` is 1, and both in `b` if ``(1 − x)(1 − y)/4`` is 1; the difference of these two is ``(x +
+    y)/2``. RR is not linear, so its weights hold for the given labels only.
 
     Parameters
     ----------
@@ -74,12 +76,12 @@ def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Jud
     ndarray of float64, shape (n_entries,)
         0 for documents that are not relevant.
     """
-    inside, keep = ranking.head(measure.cutoff)
-    kept_gains = _gains(measure, gains[keep])
-    block_weights = measure.label_weights(inside, kept_gains)
+    head, is_kept = ranking.head(measure.cutoff)
+    kept_gains = _gains(measure, gains[is_kept])
+    block_weights = measure.label_weights(head, kept_gains)
     ideal = measure.ideal(judged)
     scale = np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
     weights = np.zeros(len(gains))
-    scaled_weights = block_weights * scale[inside.block_query]
-    weights[keep] = kept_gains * np.repeat(scaled_weights, inside.sizes)
+    scaled_weights = block_weights * scale[head.block_query]
+    weights[is_kept] = kept_gains * np.repeat(scaled_weights, head.sizes)
     return weights

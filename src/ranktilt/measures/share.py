@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, first_ranks, share_of_query
+from ranktilt.measures.ranking import (
+    Bools,
+    Floats,
+    Ints,
+    Ranking,
+    probability_within,
+    share_of_query,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,50 +47,53 @@ class ShareOfFirstRanks(GroupEstimand):
         NaN if a list has one group only.
         """
         count_a, count_b = ranking.count(first), ranking.count(second)
-        # The lead of the first group: its share minus the other's, of the list and of its top.
-        of_candidates = _quotient(count_a - count_b, count_a + count_b)
+        # The lead of the first group is its share minus the second group's share.
+        list_lead = _quotient(count_a - count_b, count_a + count_b)
         # Entries below the cutoff would only add zeros, so they are left out.
         head, is_kept = ranking.head(self.cutoff)
-        within = first_ranks(head, self.cutoff)
+        within = probability_within(head, self.cutoff)
         sign = first[is_kept].astype(np.float64) - second[is_kept]
         either = first[is_kept].astype(np.float64) + second[is_kept]
-        of_first_ranks = _lead(head, sign * within, either * within)
-        has_both = np.abs(of_candidates) < 1
+        top_lead = _lead(head, sign * within, either * within)
+        has_both = np.abs(list_lead) < 1
         # A share is (1 + lead) / 2, so half the difference of two leads is the difference of the
         # shares. Computed so, it changes only its sign if the groups are swapped.
-        contrasts: Floats = np.where(has_both, (of_first_ranks - of_candidates) / 2, np.nan)
+        contrasts: Floats = np.where(has_both, (top_lead - list_lead) / 2, np.nan)
         return contrasts
 
     def depends_on_order(self, lengths: Ints) -> Bools:
-        # The first ranks are compared with the candidates: in a list that ends within the first
-        # ranks, both are the same documents.
+        # A list that ends within the first ranks has the same documents in them as in the whole.
         return np.ones(len(lengths), dtype=bool) if self.cutoff is None else lengths > self.cutoff
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
         """Return the effect of each label on the total of its query, and on its weight.
 
-        The first is (label − mean label of the list) · (the document's part of the first k ranks −
-        its part of the list). A label is 1 in the first group and 0 in the second. The second is
-        the document's part of the first k ranks.
+        A document has a share of the first k ranks, and a share of the list, which is the same for
+        all its documents. The effect on the total is (label − mean label of the list) · (share of
+        the first ranks − share of the list), where a label is 1 in the first group and 0 in the
+        second. The effect on the weight is the share of the first ranks.
         """
         either = (first | second).astype(np.float64)
-        share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * either)
-        even = share_of_query(ranking, either)
+        top_share = share_of_query(ranking, probability_within(ranking, self.cutoff) * either)
+        list_share = share_of_query(ranking, either)
         is_known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
         query_count = len(ranking.offsets) - 1
-        # Computed from 1 and −1 instead of 1 and 0, it changes only its sign if groups are swapped.
+        # Computed from labels 1 and −1 instead of 1 and 0, the effect changes only its sign if the
+        # groups are swapped.
         sign = first.astype(np.float64) - second
         lead = np.bincount(ranking.query, weights=sign, minlength=query_count)
         count = np.maximum(np.bincount(ranking.query, weights=either, minlength=query_count), 1.0)
         label = (sign - (lead / count)[ranking.query]) / 2
-        return np.where(is_known, label * (share - even), 0.0), np.where(is_known, share, 0.0)
+        effect = np.where(is_known, label * (top_share - list_share), 0.0)
+        return effect, np.where(is_known, top_share, 0.0)
 
     def label_coefficients(self, ranking: Ranking, labelled: Bools) -> Floats:
-        # This is for two groups. With a third one, labels would be in the denominators too.
+        # Every label is that of one of the two groups. With a third group, the two groups' counts
+        # would be in the denominators, and the answer not linear.
         is_labelled = labelled.astype(np.float64)
-        share = share_of_query(ranking, first_ranks(ranking, self.cutoff) * is_labelled)
-        even = share_of_query(ranking, is_labelled)
-        return np.nan_to_num(share - even) / 2
+        top_share = share_of_query(ranking, probability_within(ranking, self.cutoff) * is_labelled)
+        list_share = share_of_query(ranking, is_labelled)
+        return np.nan_to_num(top_share - list_share) / 2
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
         """Return the mean share of each group in the whole lists, as ``even_a`` and ``even_b``."""
@@ -102,8 +112,8 @@ class ShareOfFirstRanks(GroupEstimand):
 def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
     """Return the share of the first group minus the share of the second, for each query.
 
-    NaN for a query without documents of either. `unsigned` has the weight of each entry; `signed`
-    has the same, but negative for entries of the second group.
+    NaN for a query without documents of either group. `unsigned` has the weight of each entry;
+    `signed` has the same, but negative for entries of the second group.
     """
     query_count = len(ranking.offsets) - 1
     total = np.bincount(ranking.query, weights=unsigned, minlength=query_count)

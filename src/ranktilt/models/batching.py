@@ -1,4 +1,8 @@
-"""Neural work in batches: planned by length, computed once, and stored while it is computed."""
+"""Neural work in batches: planned by length, computed once, and stored while it is computed.
+
+An *input* is what a model turns into one vector, such as a text or a pair of texts. Its result is
+cached by a key, which is a hash of its content.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +30,18 @@ TOKENS = 1_024
 GPU_TOKENS = 16_384
 """Most tokens of a batch on a GPU."""
 WRITE_EVERY = 512
-"""Results after which the cache is written."""
+"""Number of new results after which they are written to the cache."""
 MOST_ROWS = 256
 """Most rows of a batch."""
 RESULTS_VERSION = 4
-"""Part of every cache key: raised when the way in which results are computed changes."""
+"""Part of every cache key; it is raised if results are computed in another way."""
 _WRITE_SECONDS = 10.0
-"""Seconds after which the cache is written, however few results there are."""
+"""Seconds after which new results are written to the cache, however few there are."""
 _BATCHES_A_PART = 4
-"""Batches that travel to a worker together: a second or two of a processor.
+"""Number of batches that are sent to a worker together: a second or two of work.
 
-So much is computed again if a worker dies, and is waited for at the end.
+This much is computed again if a worker dies. It is also how long the last worker may take at the
+end, while the others have nothing to do.
 """
 
 
@@ -49,20 +54,20 @@ def batch_tokens(device: str | None) -> int:
 class BatchJob:
     """Inputs that a model turns into vectors; a score is a vector of one number.
 
-    `compute` and `context` may travel to other machines, so they hold the model and no texts; the
-    texts of a batch are what `take` gives.
+    `compute` and `context` are sent to other machines on a cluster. So they refer to the model but
+    to no texts; `take` returns the texts of a batch.
     """
 
     keys: Keys
     """Content key of each input."""
     lengths: Ints
-    """Tokens of each input, which decide what is computed together; an estimate will do."""
+    """Number of tokens of each input, exact or estimated; similar lengths share a batch."""
     compute: Callable[[Any], Vectors]
-    """Turns what `take` gives into float32 vectors, in the same order."""
+    """Turns the inputs that `take` returns into float32 vectors, in the same order."""
     take: Callable[[Ints], Any] = lambda positions: positions
-    """Gives the inputs at some positions, as `compute` needs them."""
+    """Returns the inputs at some positions, as `compute` needs them."""
     context: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Entered once around all batches."""
+    """Returns a context that is entered once around all batches."""
     tokens: int = TOKENS
     """Most tokens of a batch."""
 
@@ -85,7 +90,8 @@ def plan_batches(lengths: Ints, tokens: int, *, most: int = MOST_ROWS) -> list[I
 def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> StoredVectors:
     """Compute the results that the cache lacks, store them meanwhile, and return all results.
 
-    What was computed before an interruption is kept. Progress counts tokens.
+    After an interruption, the results that were computed before are in the cache. `label` names the
+    work in the progress, which counts tokens.
     """
     is_cached, stored = cache.get(job.keys)
     if is_cached.all():
@@ -95,7 +101,7 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> StoredVect
     write_every = WRITE_EVERY * max(job.tokens // TOKENS, 1)
     plan = plan_batches(job.lengths[missing], job.tokens, most=min(MOST_ROWS, write_every))
     batches = [missing[batch] for batch in plan]
-    unwritten = list[tuple[Ints, Vectors]]()
+    unwritten = list[tuple[Ints, Vectors]]()  # positions and vectors of each batch
 
     def write() -> None:
         if unwritten:
@@ -105,7 +111,7 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> StoredVect
 
     written_at = time.monotonic()
     try:
-        for batch, vectors in _computed(job, batches, label):
+        for batch, vectors in _vectors(job, batches, label):
             unwritten.append((batch, vectors))
             row_count = sum(len(positions) for positions, _ in unwritten)
             if row_count >= write_every or time.monotonic() - written_at > _WRITE_SECONDS:
@@ -122,8 +128,8 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> StoredVect
     return stored
 
 
-def _computed(job: BatchJob, batches: Sequence[Ints], label: str) -> Iterator[tuple[Ints, Vectors]]:
-    """Yield each batch's positions and vectors, wherever they are computed."""
+def _vectors(job: BatchJob, batches: Sequence[Ints], label: str) -> Iterator[tuple[Ints, Vectors]]:
+    """Yield each batch's positions and vectors, computed on this machine or by workers."""
     total = int(sum(job.lengths[batch].sum() for batch in batches))
     done = 0
     report(label, done, total)

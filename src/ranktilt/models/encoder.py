@@ -30,11 +30,11 @@ from ranktilt.models.token_counts import Tokens
 from ranktilt.parallel.executor import Portable
 
 Kind = Literal["query", "document"]
-"""What a text is, which decides its prompt."""
+"""Kind of a text, which decides the prompt that the model puts before it."""
 POOLINGS = ("auto", "mean", "cls", "lasttoken")
-"""Ways to make one vector of those of the tokens."""
+"""Ways to make one vector of a text from the vectors of its tokens."""
 _PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""Names of a model's prompts by kind of text, the first that it has."""
+"""Names that a model's prompt may have, by kind of text; the first one that it has counts."""
 
 
 class TextEncoder(ABC):
@@ -57,7 +57,10 @@ class TextEncoder(ABC):
     def compute(
         self, texts: pl.Series, keys: Keys, *, kind: Kind, cache: VectorCache, label: str
     ) -> StoredVectors:
-        """Put the vectors that the cache lacks into it, and return all of them."""
+        """Compute the vectors that the cache lacks, put them into it, and return all vectors.
+
+        `keys` has the cache's key of each text; the other parameters are those of `encode`.
+        """
 
     def encode(
         self, texts: Sequence[str] | pl.Series, kind: Kind, label: str
@@ -65,8 +68,8 @@ class TextEncoder(ABC):
         """Encode texts, each distinct text once.
 
         Returns the vectors of the distinct texts, in the order of the cache's files, and the row of
-        each text among them. `kind` decides which prompt applies, where the model has one; `label`
-        names the progress.
+        each text among them. `kind` decides which prompt of the model applies; `label` names the
+        work in the progress.
         """
         keys, first, row = np.unique(
             content_keys(texts, prefix=kind), return_index=True, return_inverse=True
@@ -83,10 +86,7 @@ class TextEncoder(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder(Portable, TextEncoder):
-    """A sentence-transformers model in a local folder, with its vectors cached by content.
-
-    The options mean what they mean for `Dense`.
-    """
+    """A sentence-transformers model in a local folder, with its vectors cached by content."""
 
     library_class: ClassVar[str] = "SentenceTransformer"
     """Class of sentence-transformers that loads the folder."""
@@ -94,7 +94,7 @@ class Encoder(Portable, TextEncoder):
     """Name of the ranker, in messages."""
 
     name: str
-    """The model as the user named it."""
+    """Name of the model as the user typed it."""
     folder: Path
     """Folder of the model."""
     max_tokens: int | None
@@ -102,19 +102,19 @@ class Encoder(Portable, TextEncoder):
     precision: str
     """Precision of the forward pass."""
     device: str | None
-    """Device that the model runs on; None takes a GPU where there is one."""
+    """Device that the model runs on; None takes a GPU if there is one."""
     backend: str = "torch"
-    """What computes: ``torch``, or a runtime that sentence-transformers supports."""
+    """Library that runs the model, one of `BACKENDS`."""
     store: str = "float32"
-    """Precision on disk; with float16 every vector is rounded, also when it is first computed."""
+    """Precision of vectors on disk; with float16, every vector is rounded, even at first use."""
     pooling: str = "auto"
-    """How vectors of tokens become one; ``auto`` for the model's own way."""
+    """How the vectors of tokens become one, of `POOLINGS`; ``auto`` to do as the model says."""
     query_prefix: str | None = None
     """Text before each query; None for the model's prompt."""
     document_prefix: str | None = None
     """Text before each document; None for the model's prompt."""
     listed_similarity: str | None = None
-    """Similarity of the model in the catalogue, which comes before the model's configuration."""
+    """Similarity of the model in the catalogue; it overrides the model's configuration."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -125,9 +125,9 @@ class Encoder(Portable, TextEncoder):
 
     @cached_property
     def similarity(self) -> str:
-        """``cosine`` or ``dot``: of the catalogue, else of the model's configuration.
+        """``cosine`` or ``dot``, by the catalogue, or else by the model's configuration.
 
-        ``cosine`` where neither says.
+        ``cosine`` if neither says.
         """
         return self.listed_similarity or self._config.get("similarity_fn_name") or "cosine"
 
@@ -151,7 +151,7 @@ class Encoder(Portable, TextEncoder):
     def compute(
         self, texts: pl.Series, keys: Keys, *, kind: Kind, cache: VectorCache, label: str
     ) -> StoredVectors:
-        """Run the model over the texts that the cache lacks; see `TextEncoder.compute`."""
+        """Run the model over the texts that the cache lacks, and return all vectors."""
         job = BatchJob(
             keys=keys,
             lengths=self.token_counter(self.prefix(kind)).lengths(texts, label),
@@ -169,7 +169,7 @@ class Encoder(Portable, TextEncoder):
             yield
 
     def _vectors(self, texts: list[str], kind: Kind) -> Vectors:
-        """Encode some texts; turn what the library raises into one line."""
+        """Encode some texts; an error of the library becomes a one-line `UserError`."""
         try:
             vectors = self._encoded(texts, kind)
         except (RuntimeError, IndexError, ValueError) as error:
@@ -192,7 +192,7 @@ class Encoder(Portable, TextEncoder):
 
     @property
     def about(self) -> dict[str, Any]:
-        """Name, folder and options; see `TextEncoder.about`."""
+        """Name, folder and options of the model, for the list of the cache."""
         options = {
             "max_tokens": self.max_tokens,
             "precision": self.precision,
@@ -231,14 +231,14 @@ class Encoder(Portable, TextEncoder):
 
     @property
     def _pooler_is_used(self) -> bool:
-        """Whether a module reads the pooler's output, in place of the tokens' vectors."""
+        """Whether a module reads the output of BERT's pooler instead of the tokens' vectors."""
         files = self.folder.rglob("sentence_bert_config.json")
         return any(b"pooler_output" in file.read_bytes() for file in files)
 
     def _require_vocabulary(self, tokenizer: Any) -> None:
-        """Refuse a tokenizer of special tokens alone.
+        """Refuse a tokenizer that has only special tokens.
 
-        transformers makes up such a tokenizer where the folder holds none.
+        transformers makes up such a tokenizer if the folder has none.
         """
         special = getattr(tokenizer, "all_special_ids", None)
         if special is not None and len(tokenizer) <= len(set(special)):
@@ -247,7 +247,7 @@ class Encoder(Portable, TextEncoder):
             )
 
     def _replace_pooling(self, model: Any) -> None:
-        """Put the user's pooling in the place of the model's."""
+        """Replace the model's pooling by the user's."""
         for index, module in enumerate(model):
             if type(module).__name__ == "Pooling":
                 hidden_size = model[0].auto_model.config.hidden_size
@@ -268,8 +268,9 @@ def encoder(
 ) -> Encoder:
     """Return the encoder of a model by its path, short name or hub name, without loading it.
 
-    The catalogue decides what you leave open, and the pooling only of a folder that
-    sentence-transformers did not save. `options` are further fields of `Encoder`.
+    An option that is not given has its value in the catalogue. For the pooling, the catalogue
+    counts only if sentence-transformers did not save the folder, which would say it. `options` are
+    further fields of `Encoder`.
     """
     folder = checkpoint.find(model, for_=f"dense:{model}")
     _refuse_reranker(folder)
@@ -294,7 +295,7 @@ def encoder(
 
 
 def _refuse_reranker(folder: Path) -> None:
-    """Refuse a classifier of pairs: nobody trained its body to give vectors of texts."""
+    """Refuse a classifier of pairs, which was not trained to make vectors of texts."""
     if (folder / "modules.json").is_file():
         return
     kinds = read_json(folder / "config.json", dict).get("architectures")

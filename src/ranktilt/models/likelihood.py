@@ -31,28 +31,29 @@ Floats = npt.NDArray[np.float64]
 """Losses −ln P of tokens, or values of texts."""
 
 CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
-"""transformers' class of each kind of model: left to right, and with masks."""
+"""transformers' class of each kind of model."""
 EVERY = 8
-"""A masked model masks one of so many tokens in a pass."""
+"""Default distance between two tokens that a masked model masks in the same pass."""
 LONGEST = 2_048
-"""Most tokens of a window, where the model has positions for more."""
+"""Most tokens of a window, even if the model has positions for more."""
 _TOKENS_A_BATCH = 2_048
-"""Tokens of a batch on a processor; with more, a layer's output leaves the processor's cache.
+"""Most tokens of a batch on a processor.
 
-A GPU takes more, by `Likelihood._device_factor`.
+With more, a layer's output would not fit into the processor's cache. A batch on a GPU is larger, by
+the factor `Likelihood._device_factor`.
 """
 _LOGITS_A_BATCH = 1 << 24
 """Most logits that a processor computes together; a single text may exceed it.
 
-A logit is the model's number for one word of the vocabulary at one position. A larger array is
-allocated anew each time, and each of its pages is slow when first touched.
+A logit is the model's number for one token of the vocabulary at one position. The memory of a
+larger array would be allocated anew each time, and new memory is slow at its first use.
 """
 _LOGITS_AT_ONCE = 1 << 22
 """Most logits that are turned into losses together, for the same reason."""
 _RESULTS_VERSION = 2
-"""Part of every cache key: raised when the way in which values are computed changes."""
+"""Part of every cache key; it is raised if values are computed in another way."""
 _CHARACTERS_A_TOKEN = 4
-"""Characters that are taken for a token, to plan batches."""
+"""Number of characters that count as a token when batches are planned."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class Likelihoods:
     """Log perplexities of some texts, in their order."""
 
     perplexity: Floats
-    """Mean of −ln P(token | the rest) in nats a token, at least 0; NaN where none can be scored."""
+    """Mean of −ln P(token | the rest), in nats per token; NaN for a text without a scored token."""
     tokens: Ints
     """Number of tokens that were scored."""
 
@@ -80,7 +81,7 @@ class TokenRow:
     """One sequence that a model reads, and the tokens that it should predict."""
 
     text_index: int
-    """Position of the text that the sequence belongs to."""
+    """Index of the text that the sequence belongs to."""
     ids: Ints
     """Tokens that the model reads."""
     positions: Ints
@@ -93,10 +94,11 @@ class TokenRow:
 class Likelihood(Portable):
     """A language model in a local folder, as transformers saves it.
 
-    A text longer than the model reads is divided into windows. A causal model reads the second half
-    of each window again as the first half of the next, so that every token has half a window before
-    it; a masked model reads parts of equal length. A causal model reads its start token first; if
-    it has none, the first token of a text is not scored. Special tokens are never scored.
+    A text that is too long for the model is divided into windows. For a causal model, the second
+    half of each window is the first half of the next, so that every token has at least half a
+    window before it; for a masked model, windows have equal lengths and do not overlap. A causal
+    model reads its start token first; if it has none, the first token of a text is not scored.
+    Special tokens are never scored.
     """
 
     folder: Path
@@ -108,9 +110,9 @@ class Likelihood(Portable):
     precision: str = "float32"
     """Precision of the forward pass; log-probabilities are always computed in float32."""
     device: str | None = None
-    """Device that the model runs on; None takes a GPU where there is one."""
+    """Device that the model runs on; None takes a GPU if there is one."""
     model_name: str = ""
-    """The model as the user named it."""
+    """Name of the model as the user typed it."""
 
     # Options
 
@@ -163,8 +165,10 @@ class Likelihood(Portable):
         """Return the log perplexity of each text; each distinct text is computed once, then cached.
 
         With `prefixes`, a causal model reads a text's prefix first, which is not scored, then the
-        text: PPL(d | prefix) = −(1/S) Σ ln P(d_s | d_<s, prefix). The prefix may fill what the text
-        leaves of the window, and at least half of it; the rest is left out (see `reads_whole`).
+        text d with its S tokens: PPL(d | prefix) = −(1/S) Σ ln P(d_s | d_<s, prefix). The prefix
+        may take the tokens of the window that the text leaves free, and at least half of the
+        window; the end of a longer prefix is left out (`reads_whole`). `label` names the work in
+        the progress.
         """
         if prefixes is not None and self.resolved_kind != "causal":
             raise UserError(
@@ -210,18 +214,19 @@ class Likelihood(Portable):
 
     @property
     def longest_prefix(self) -> int:
-        """Most tokens of a prefix that are read before any text; see `score`."""
+        """Most tokens of a prefix that are read before a text, however long the text is."""
         return self._limit // 2 - 1
 
     def reads_whole(self, prefix: str, text: str) -> bool:
-        """Tell whether a prefix is read to its end before a text; see `score`."""
+        """Tell whether a prefix is read to its end before a text."""
         prefix_ids, text_ids = self._tokenize([prefix, text])
         return len(prefix_ids) <= self._prefix_room(len(text_ids))
 
     def _prefix_room(self, text_tokens: int) -> int:
-        """Return how many tokens of a prefix are read before a text of so many tokens.
+        """Return how many tokens of a prefix are read before a text of `text_tokens` tokens.
 
-        What the text leaves of the window, and at least half of the window.
+        They are the tokens of the window that the text leaves free, and at least half of the
+        window.
         """
         return max(self._limit // 2, self._limit - text_tokens) - len(self._start)
 
@@ -329,7 +334,7 @@ class Likelihood(Portable):
     # Computing
 
     def _job(self, keys: Keys, texts: Sequence[PrefixedText]) -> BatchJob:
-        """Return the work of scoring some texts, with a guess at its size."""
+        """Return the work of scoring some texts, with an estimate of their lengths."""
         characters = [len(text.text) + len(text.prefix) for text in texts]
         lengths = np.array(characters, dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
         passes = self.every if self.resolved_kind == "masked" else 1
@@ -339,7 +344,8 @@ class Likelihood(Portable):
 
         return BatchJob(
             keys=keys,
-            # A masked model reads a text once a pass, and an exact one once a token.
+            # A masked model reads a text once in each pass. There are `every` passes; if it is 0,
+            # there are as many as the text has tokens.
             lengths=lengths * (np.minimum(passes, lengths) if passes else lengths),
             compute=self._summaries,
             take=take,
@@ -367,7 +373,7 @@ class Likelihood(Portable):
         return summaries
 
     def _batches(self, rows: list[TokenRow]) -> Iterator[list[TokenRow]]:
-        """Divide rows, the longest first, into batches; padding counts as tokens."""
+        """Divide rows, which are sorted by length, into batches; padding counts as tokens."""
         most_tokens = _TOKENS_A_BATCH * self._device_factor
         most_scored = _LOGITS_A_BATCH * self._device_factor // self._vocabulary_size
         start = 0
@@ -381,13 +387,13 @@ class Likelihood(Portable):
 
     @property
     def _device_factor(self) -> int:
-        """Size of a batch, as a multiple of its size on a processor."""
+        """Factor by which a batch is larger than on a processor."""
         return batch_tokens(self.device) // TOKENS
 
     @cached_property
     def _vocabulary_size(self) -> int:
-        """Number of logits of a position, at most."""
-        # Either may be larger: models pad their vocabulary, tokenizers have added tokens.
+        """Most logits of a position."""
+        # Either number may be larger: models pad their vocabulary, tokenizers have added tokens.
         return max(
             int(getattr(self._model.config.get_text_config(), "vocab_size", 0)),
             len(self._tokenizer),
@@ -423,8 +429,8 @@ class Likelihood(Portable):
             mask[index, : len(row.ids)] = 1
             positions.append(index * width + row.positions)
         features = {"input_ids": torch.from_numpy(ids).to(device)}
-        # In a causal model nothing reads the padding after a text, and attention is faster without
-        # a mask.
+        # In a causal model, no token of a text reads the padding behind it, and attention is faster
+        # without a mask.
         if self.resolved_kind != "causal":
             features["attention_mask"] = torch.from_numpy(mask).to(device)
         try:
@@ -436,10 +442,10 @@ class Likelihood(Portable):
             ) from error
 
     def _logits_at(self, positions: Any, features: dict[str, Any]) -> Any:
-        """Run the model, and its last layer at some positions of the flattened batch alone.
+        """Return the logits at some positions of the batch, counted through all its rows.
 
-        The last layer is mostly the largest. What a model does with its logits afterwards, such as
-        capping them, works on any number of rows.
+        The last layer, which is mostly the largest, is run at these positions only. What a model
+        does with its logits afterwards, such as capping them, works on any number of rows.
         """
         last_layer = self._model.get_output_embeddings()
         if last_layer is None:
@@ -490,8 +496,8 @@ def mean_loss(losses: Floats) -> float:
 
 
 def _cache_text(text: PrefixedText) -> str:
-    """Return what a value is cached by: a text and its prefix, without doubt where either ends."""
-    # "all" marks values that were computed since a prefix may fill more than half of the window.
+    """Return the text by which a value is cached; the prefix comes first, after its length."""
+    # "all" distinguishes values from those of earlier versions, which read less of a prefix.
     mark = "all " if text.prefix else ""
     return f"{mark}{len(text.prefix)} {text.prefix}{text.text}"
 

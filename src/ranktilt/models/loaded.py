@@ -15,11 +15,11 @@ from ranktilt.models.token_counts import Tokens
 from ranktilt.optional import need
 
 _DIGITS = 3
-"""Decimals of an answer that enter a hash: the last bits depend on the machine."""
+"""Decimals of a model's output that enter a hash: its last bits depend on the machine."""
 
 
 def model_name(model: Any) -> str:
-    """Return the name by which a model was loaded; of a folder's path the last two parts."""
+    """Return the name by which a model was loaded; for a path, its last two parts."""
     name = str(getattr(model.config, "name_or_path", "") or "")
     if not name:
         return type(model).__name__
@@ -27,11 +27,12 @@ def model_name(model: Any) -> str:
     return "/".join(path.parts[-2:]) if path.is_absolute() else name
 
 
-def model_hash(model: Any, answer: npt.NDArray[Any], *cache_key: object) -> str:
-    """Hash a model's weights, modules and tokenizer, and its answer to some text.
+def model_hash(model: Any, output: npt.NDArray[Any], *cache_key: object) -> str:
+    """Hash a model's weights, modules and tokenizer, and its output for some text.
 
-    The answer distinguishes models whose weights are equal: an adapter that is switched off, a
-    hook, a module that the user wrote.
+    The output distinguishes models whose weights are equal, but which have an adapter that is
+    switched off, a hook, or a module that the user wrote. `cache_key` has the options on which
+    results depend.
     """
     torch = need("torch", extra="neural", for_="a model in memory")
     digest = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
@@ -42,12 +43,12 @@ def model_hash(model: Any, answer: npt.NDArray[Any], *cache_key: object) -> str:
     tokenizer = tokenizer_json(getattr(model, "tokenizer", None))
     digest.update(f"{model!r} {limits} {tokenizer}".encode())
     # Adding 0 makes −0.0 and 0.0 one number.
-    digest.update((np.round(answer.astype(np.float64), _DIGITS) + 0.0).tobytes())
+    digest.update((np.round(output.astype(np.float64), _DIGITS) + 0.0).tobytes())
     return digest.hexdigest()
 
 
 def tokenizer_json(tokenizer: Any) -> str:
-    """Return a fast tokenizer as its ``tokenizer.json`` holds it; empty for any other."""
+    """Return the content of the ``tokenizer.json`` of a fast tokenizer; empty for any other."""
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "to_str"):
         return ""
@@ -72,7 +73,7 @@ class LoadedTokens(Tokens):
 
     @cached_property
     def _json(self) -> str:
-        """The tokenizer as a file would hold it; empty where it is no fast one."""
+        """Content of the tokenizer's ``tokenizer.json``; empty if it is no fast tokenizer."""
         return tokenizer_json(self.tokenizer)
 
     @cached_property

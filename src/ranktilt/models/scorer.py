@@ -1,4 +1,8 @@
-"""Score pairs of query and document by a model in a folder; scores are cached by content."""
+"""Score pairs of query and document by a model in a folder; scores are cached by content.
+
+An *entry* is one document of one query of a run. Many entries have equal texts; a *pair* is a
+distinct pair of texts, which is scored once.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +41,13 @@ class TextPairs:
     documents: tuple[str, ...]
     """Distinct texts of documents."""
     query: Ints
-    """Position of each pair's query in `queries`."""
+    """Index of each pair's query in `queries`."""
     document: Ints
-    """Position of each pair's document in `documents`."""
+    """Index of each pair's document in `documents`."""
     keys: Keys
     """Hash of each pair's texts."""
     pair_of_entry: Ints
-    """Position of the pair of each entry of a run."""
+    """Index of the pair of each entry of a run."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -54,15 +58,14 @@ class TextPairs:
     ) -> TextPairs:
         """Return the distinct pairs of a run's entries.
 
-        `query` and `document` hold the positions of each entry's texts in `queries` and
-        `documents`.
+        `query` and `document` are the indexes of each entry's texts in `queries` and `documents`.
         """
-        distinct_queries, of_query = _distinct(queries)
-        distinct_documents, of_document = _distinct(documents)
+        distinct_queries, query_number = _distinct(queries)
+        distinct_documents, document_number = _distinct(documents)
         # A pair's code is one number, so that NumPy can sort it.
         base = max(len(distinct_documents), 1)
         codes, pair_of_entry = np.unique(
-            of_query[query] * base + of_document[document], return_inverse=True
+            query_number[query] * base + document_number[document], return_inverse=True
         )
         pair_query, pair_document = np.divmod(codes, base)
         return cls(
@@ -76,7 +79,7 @@ class TextPairs:
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
-    """Return the distinct texts in their order, and the position of each text among them."""
+    """Return the distinct texts in their order, and the index of each text among them."""
     positions: dict[str, int] = {}
     rows = np.fromiter(
         (positions.setdefault(text, len(positions)) for text in texts),
@@ -89,7 +92,7 @@ def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
 def _pair_keys(
     queries: Sequence[str], documents: Sequence[str], query: Ints, document: Ints
 ) -> Keys:
-    """Hash the pairs of some texts by the hashes of their texts, so that a text is hashed once."""
+    """Hash each pair by the hashes of its two texts, so that each text is hashed only once."""
     query_hashes = [key.tobytes().hex() for key in content_keys(queries, prefix="query")]
     document_hashes = [key.tobytes().hex() for key in content_keys(documents, prefix="document")]
     return content_keys(
@@ -112,14 +115,15 @@ class TokenLimits:
     def fit(self, query: Ints, document: Ints, special_token_count: int) -> tuple[Ints, Ints]:
         """Return how many tokens are read of each pair's query and document.
 
-        `query` and `document` are the tokens that each has. If both are longer than the pair's
-        limit, the longer one is cut first, token by token, as the libraries cut it; from then on
-        they are equally long, and lose a token in turn.
+        `query` and `document` are the numbers of tokens that each has. If both together are longer
+        than the pair's limit, they are cut as the libraries cut them: the longer one loses tokens
+        until it is as long as the other, then both lose tokens in turn.
         """
         query = query if self.query is None else np.minimum(query, self.query)
         document = document if self.document is None else np.minimum(document, self.document)
         room = max(self.pair - special_token_count, 0)
-        # A query keeps what the document leaves, and at least half of the room.
+        # A query gets what the document leaves free, but at least half of the room. If the room is
+        # odd, the longer text gets the last token.
         query = np.minimum(query, np.maximum(room - document, (room + (query > document)) // 2))
         return query, np.minimum(document, room - query)
 
@@ -158,7 +162,7 @@ def fit_texts(
 
 
 def _token_offsets(tokenizer: Any, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-    """Return where each token of each text starts and ends."""
+    """Return the positions in each text at which each token starts and ends."""
     encoding = tokenizer(
         list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
     )
@@ -167,7 +171,7 @@ def _token_offsets(tokenizer: Any, texts: Sequence[str]) -> list[list[tuple[int,
 
 
 def _cut(text: str, offsets: list[tuple[int, int]], token_count: int) -> str:
-    """Cut a text after some tokens."""
+    """Cut a text after `token_count` of its tokens, whose positions are `offsets`."""
     if token_count == len(offsets):
         return text
     if token_count == 0:
@@ -192,17 +196,17 @@ class PairScorer(Portable, ABC):
     The last layer always computes in float32: scores that bfloat16 rounds would be tied.
     """
     device: str | None
-    """Device that it runs on; None takes a GPU where there is one."""
+    """Device that it runs on; None takes a GPU if there is one."""
     outputs: int = 1
-    """How many numbers the model gives for a pair."""
+    """Number of outputs of the model for a pair."""
     prompt: str = ""
     """Text that the model puts before each query."""
     model_name: str = ""
-    """The model as the user named it, by which the cache lists it."""
+    """Name of the model as the user typed it, for the list of the cache."""
 
     @property
     def cache_key(self) -> tuple[object, ...]:
-        """Options that decide what the model gives, besides its files and the texts."""
+        """Options on which the model's outputs depend."""
         limits = self.limits.query, self.limits.document, self.limits.pair
         return batching.RESULTS_VERSION, self.ranker, *limits, self.precision
 
@@ -254,7 +258,7 @@ class PairScorer(Portable, ABC):
 
     def _token_counts(self, pairs: TextPairs, label: str) -> tuple[Ints, Ints]:
         """Count the tokens of each pair's query and document, without special ones."""
-        # The empty text has special tokens alone.
+        # The empty text has only special tokens, whose number is subtracted from all others.
         texts = ["", *(self.prompt + text for text in pairs.queries), *pairs.documents]
         counts = self.token_counter(NO_LIMIT).lengths(texts, label)
         query_counts, document_counts = np.split(counts[1:] - counts[0], [len(pairs.queries)])
@@ -299,7 +303,7 @@ class PairScorer(Portable, ABC):
         return BatchJob(
             keys=pairs.keys,
             lengths=query_read + document_read,
-            compute=self._scored,
+            compute=self._checked_outputs,
             take=take,
             context=self._inference,
             tokens=batch_tokens(self.device),
@@ -311,8 +315,8 @@ class PairScorer(Portable, ABC):
         with inference(self.module.device, self.precision):
             yield
 
-    def _scored(self, texts: tuple[list[str], list[str]]) -> Logits:
-        """Return the model's outputs for some pairs; `UserError` where they are no scores."""
+    def _checked_outputs(self, texts: tuple[list[str], list[str]]) -> Logits:
+        """Return the model's outputs for some pairs; `UserError` if they are no finite scores."""
         queries, documents = texts
         try:
             outputs = self.read(queries, documents)
@@ -330,7 +334,7 @@ class PairScorer(Portable, ABC):
 
 
 def in_float32(layer: Any) -> Any:
-    """Return a layer, changed to compute in float32 also under autocast."""
+    """Change a layer to compute in float32, even under torch's autocast, and return it."""
     torch = need("torch", extra="neural", for_="a re-ranker")
     original = layer.forward
 
@@ -345,5 +349,5 @@ def in_float32(layer: Any) -> Any:
 def sigmoid(values: npt.NDArray[np.floating[Any]]) -> Scores:
     """Apply the logistic function in float64, without overflow for numbers of any size."""
     wide = np.asarray(values, dtype=np.float64)
-    decay = np.exp(-np.abs(wide))
+    decay = np.exp(-np.abs(wide))  # at most 1, for negative and for positive numbers
     return np.asarray(np.where(wide >= 0, 1 / (1 + decay), decay / (1 + decay)))

@@ -24,13 +24,13 @@ from ranktilt.progress import report
 Ints = npt.NDArray[np.int64]
 """Numbers of tokens."""
 NO_LIMIT = 1 << 30
-"""A limit of tokens that is none: libraries write numbers from here on where there is no limit."""
+"""Number of tokens from which on a limit means that there is none: libraries write such numbers."""
 _TEXTS_AT_ONCE = 2048
-"""Texts that are given to the tokenizer together."""
+"""Number of texts that are given to the tokenizer together."""
 _LIMITS = ("tokenizer_config.json", "model_max_length"), ("config.json", "max_position_embeddings")
-"""Files and fields that may hold a limit of tokens."""
+"""Files and fields that may have a limit of tokens."""
 _CHARACTERS_A_TOKEN = 4
-"""Characters that are taken for a token, where there is no tokenizer."""
+"""Number of characters that count as a token if there is no tokenizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +46,11 @@ class Tokens:
 
     @cached_property
     def limit(self) -> int | None:
-        """Tokens, special ones included, after which a text is cut; None if unknown.
+        """Number of tokens, special ones included, after which a text is cut; None if unknown.
 
-        The user's limit, else the one that the model's sentence-transformers configuration names,
-        else the lower one of its tokenizer and its positions, as sentence-transformers decides.
+        It is the user's limit, if there is one. Otherwise it is that of the model's configuration
+        for sentence-transformers, or else the lower of the tokenizer's limit and the number of the
+        model's positions, as in sentence-transformers.
         """
         if self.max_tokens is not None:
             return self.max_tokens
@@ -61,7 +62,7 @@ class Tokens:
         return min((int(number) for number in numbers if 0 < number < NO_LIMIT), default=None)
 
     def _setting(self, name: str) -> dict[str, Any]:
-        """Read the model's configuration file of this name; of several, the least deep one."""
+        """Read the model's configuration file of this name, the one in the outermost folder."""
         files = sorted(self.folder.rglob(name), key=lambda file: len(file.parts))
         return read_json(files[0], dict) if files else {}
 
@@ -87,7 +88,7 @@ class Tokens:
             counts[part] = [len(encoding.ids) for encoding in encodings]
             report(label, start + len(part), len(missing))
         if len(missing):
-            # Without a cache that can be written the counts are soon computed again.
+            # If the cache cannot be written, the counts are soon computed again.
             with suppress(UserError):
                 cache.put(keys[missing], counts[missing, None].astype(np.float32))
         return counts[row]
@@ -95,19 +96,19 @@ class Tokens:
     def lengths(self, texts: Sequence[str] | pl.Series, label: str) -> Ints:
         """Count the tokens that the model reads of each text.
 
-        An estimate by the number of letters where the tokenizer cannot be read.
+        If the tokenizer cannot be read, they are estimated from the number of characters.
         """
         if self.readable:
             counts = self.counts(texts, f"{label} (counting tokens)")
         else:
-            letters = pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy()
-            counts = letters // _CHARACTERS_A_TOKEN
+            lengths = pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy()
+            counts = lengths // _CHARACTERS_A_TOKEN
         return counts if self.limit is None else np.minimum(counts, self.limit)
 
     def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
         """Return how many characters to keep of each text, so that its tokens fit its budget.
 
-        A budget counts special tokens.
+        A budget is the most tokens of a text, special ones included.
         """
         ends = []
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
@@ -119,7 +120,7 @@ class Tokens:
         return ends
 
     def _end(self, encoding: Any, budget: int) -> int:
-        """Return where the last token ends that a budget leaves of a text."""
+        """Return the position in a text at which its last token within a budget ends."""
         special_tokens = encoding.special_tokens_mask
         token_ends = [
             end
@@ -136,12 +137,12 @@ class Tokens:
 
     @property
     def readable(self) -> bool:
-        """Whether the folder holds a tokenizer that can be read without the model."""
+        """Whether the folder has a tokenizer that can be read without the model."""
         return any(self.folder.rglob("tokenizer.json")) and find_spec("tokenizers") is not None
 
     @cached_property
     def _file(self) -> Path:
-        """File of the tokenizer, the least deep one."""
+        """File of the tokenizer, the one in the outermost folder."""
         files = sorted(self.folder.rglob("tokenizer.json"), key=lambda file: len(file.parts))
         if not files:
             raise UserError(f"{self.folder}: no tokenizer.json, so its tokens cannot be counted")

@@ -1,7 +1,8 @@
-"""The papers: what only one of them needs, each a plug-in of the tables that packages add to.
+"""Three papers that RankTilt reproduces: code that only one of them needs, in a folder for each.
 
-``dai``, ``wang`` and ``askari`` hold readers and builders of their collections, recipes of rankers,
-presets, tables and figures. Start in the ``EXTENSIONS`` of each: group of entry points, name,
-``module:object``. A paper may import every room below; nothing below imports a paper. A fourth one
-is a folder like these, or a package of its own (docs/reference/extending.md). Tests: tests/papers.
+``dai``, ``wang`` and ``askari`` have readers and builders of their collections, rankers, presets,
+tables and figures. A paper registers these as another package would, by entry points. Start in its
+``EXTENSIONS``, which has, for each group of entry points, ``module:object`` by name. A paper may
+import every other room; no other room imports a paper. A fourth paper is a folder like these, or a
+package of its own (docs/reference/extending.md). Tests: tests/papers.
 """

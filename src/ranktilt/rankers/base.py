@@ -31,7 +31,7 @@ Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 """Scores of documents: higher is better."""
 ScoredRows = tuple[Rows, Scores]
-"""Document rows of one query, and their scores, in any order."""
+"""Rows of the documents of one query, and their scores, in any order."""
 CutLists = tuple[Rows, npt.NDArray[np.int32], Scores]
 """Offsets, documents and scores of all queries, best first, as a `Run` holds them.
 
@@ -47,11 +47,12 @@ _SLOT = re.compile(r"\{(\w*)\}")
 _EXAMPLE = 'query_template="{attribute} {query}",attribute=female'
 """Example of a template, for errors."""
 _STRIDE = 16
-"""`prefilter` looks at one of so many scores to choose its threshold."""
+"""Every 16th score is in the sample from which `prefilter` chooses its threshold."""
 _MARGIN = 16
-"""Scores of the sample above the threshold, besides twice as many as the best k would have there.
+"""Extra scores of the sample that are above the threshold of `prefilter`.
 
-Chance may put fewer of the best into the sample; a threshold that is too high is of no use.
+k/16 of the best k scores are expected in the sample. The threshold is below twice as many and this
+margin, so that it is hardly ever too high by chance.
 """
 
 
@@ -69,9 +70,9 @@ class Ranker(ABC):
     reranks: ClassVar[bool] = True
     """Whether the ranker can rank the candidates of a run."""
     scores_any_document: ClassVar[bool] = True
-    """Whether, as a re-ranker, it scores each document by itself, at a low price.
+    """Whether, as a re-ranker, it scores each document independently, and cheaply.
 
-    False for language models: they compare documents with each other, and each call is paid for.
+    False for language models: they compare documents with each other, and each call costs money.
     """
 
     def __init_subclass__(cls) -> None:
@@ -97,12 +98,12 @@ class Ranker(ABC):
 
         A `Stage` is the text in parts: ``name:argument(option=value)@k``.
         """
-        # The argument and the depth have a place of their own in the text.
-        elsewhere = ("k", cls.argument)
+        # The argument and the depth are not written among the options in parentheses.
+        outside_parentheses = ("k", cls.argument)
         options = [
             option.name
             for option in fields(cls)  # type: ignore[arg-type]
-            if option.repr and option.name not in elsewhere
+            if option.repr and option.name not in outside_parentheses
         ]
         hints = get_type_hints(cls)
         keywords: dict[str, Any] = {}
@@ -126,7 +127,7 @@ class Ranker(ABC):
         for option in fields(self):  # type: ignore[arg-type]
             value = getattr(self, option.name)
             default = None if option.default is MISSING else option.default
-            # Without a repr, an option is an object that no text holds, such as a fit in memory.
+            # A field with repr=False is an object that cannot be typed, such as a fit in memory.
             if option.repr and (option.name == self.argument or value != default):
                 changed[option.name] = value
         argument = None if self.argument is None else changed.pop(self.argument, None)
@@ -155,14 +156,15 @@ class Ranker(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class TemplatedQueries(Ranker):
-    """A ranker that can read each query with a group's name, by a template.
+    """A ranker that can read each query together with the name of a group, by a template.
 
-    An example is ``query_template="{attribute} {query}",attribute=female``. Wang et al., NAACL
-    2024, test rankers without a prompt in this way. Judgments stay those of the query.
+    With ``query_template="{attribute} {query}",attribute=female``, for example, it reads "female
+    data scientist" for the query "data scientist". Wang et al., NAACL 2024, test rankers that have
+    no prompt in this way. The judgments of the query stay the same.
     """
 
     query_template: str = QUERY
-    """Text with a slot ``{query}``, and ``{attribute}`` if there is one."""
+    """Text with a slot ``{query}``, and a slot ``{attribute}`` if an attribute is set."""
     attribute: str | None = None
     """Name of a group that is put into the template."""
 
@@ -191,7 +193,7 @@ class TemplatedQueries(Ranker):
         return pl.Series(texts.name, map(fill, texts), dtype=pl.String)
 
     def template_spec(self, texts: pl.Series) -> dict[str, Any]:
-        """Return the template, with an example from some queries, for a run's spec."""
+        """Return the template, and how the first of these queries is read, for a run's spec."""
         if self.query_template == QUERY:
             return {}
         reading = {"template": self.query_template, "attribute": self.attribute}
@@ -256,13 +258,13 @@ def stages_of(ranker: Ranker) -> tuple[Ranker, ...]:
 def score_documents(ranker: Ranker, collection: Collection, run: Run) -> Run | None:
     """Return a run with the same documents, scored by a ranker's last stage.
 
-    None where that stage scores only what it retrieves, or is a language model.
+    None if that stage cannot re-rank, or is a language model.
     """
     last = stages_of(ranker)[-1]
     if not (last.reranks and last.scores_any_document):
         return None
     if hasattr(last, "k"):
-        # Nothing is cut: its depth becomes the length of the longest list.
+        # Its depth becomes the length of the longest list, so that no list is cut.
         last = replace(last, k=int(np.diff(run.offsets).max(initial=1)))  # type: ignore[type-var]
     scored = last.rank(collection, run)
     if not (isinstance(scored, Run) and same_entries(scored, run) and scored.scored):
@@ -271,10 +273,13 @@ def score_documents(ranker: Ranker, collection: Collection, run: Run) -> Run | N
 
 
 def entries(run: Run, query_numbers: Iterable[int]) -> Iterator[ScoredRows]:
-    """Yield documents and scores of some of a run's queries; documents are rows of its id table."""
+    """Yield documents and scores of the queries with these indexes in a run.
+
+    Documents are rows of the run's table of ids.
+    """
     for number in query_numbers:
-        part = slice(run.offsets[number], run.offsets[number + 1])
-        yield run.docs[part].astype(np.int64), run.scores[part]
+        entries_of_query = slice(run.offsets[number], run.offsets[number + 1])
+        yield run.docs[entries_of_query].astype(np.int64), run.scores[entries_of_query]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,12 +287,11 @@ class FirstStage(Ranker):
     """A ranker that searches the whole collection, `k` documents deep.
 
     Documents that are tied at the last rank are chosen by the tie key, which does not depend on
-    source or id. Versions of one text have one key and stay together, so a query may get a few more
-    documents than `k`.
+    source or id. Versions of one text have the same key and stay together, so a query may get a few
+    more documents than `k`.
 
     In some collections the queries are documents themselves, and would find themselves first.
-    `exclude_self` leaves out a query's own document and all its versions. By default this happens
-    where the ids and words of queries and documents coincide (see `self_documents`).
+    `exclude_self` leaves out a query's own document and all its versions.
     """
 
     reranks: ClassVar[bool] = False
@@ -297,7 +301,10 @@ class FirstStage(Ranker):
     text: str = "title+text"
     """Part of a document to read, one of `TEXT_CHOICES`."""
     exclude_self: bool | None = None
-    """Whether a query's own document is left out; None decides by ids and words."""
+    """Whether a query's own document is left out.
+
+    None: it is left out if most queries have the id of a document and share most of its words.
+    """
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.depth)
@@ -305,9 +312,9 @@ class FirstStage(Ranker):
 
     @property
     def depth(self) -> int:
-        """Number of documents to search for; the default depth where ``k`` is None.
+        """Number of documents to search for; the default depth if ``k`` is None.
 
-        ``k`` is None in a ranker that can also re-rank, and then cuts nothing.
+        ``k`` may be None only in a ranker that can also re-rank, where it means all candidates.
         """
         return DEPTH if self.k is None else self.k
 
@@ -321,16 +328,16 @@ class FirstStage(Ranker):
 
     @abstractmethod
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
-        """Yield document rows and scores for each judged query, in any order.
+        """Yield the rows and scores of documents for each judged query, in any order.
 
-        At least the best ``k + slack`` of them, and all that are tied with the last: `slack` is how
-        many may be a query's own documents, which are left out later.
+        They include the best ``k + slack`` documents, and all that are tied with the last of these.
+        `slack` is the largest number of a query's own documents, which are left out later.
         """
 
     def lists(self, collection: Collection, excluded: Mapping[int, Rows]) -> CutLists:
         """Return each judged query's list, cut at the depth, without its own documents.
 
-        `excluded` has the rows of a query's own documents, by the number of the query.
+        `excluded` has the rows of a query's own documents, by the index of the query.
         """
         slack = max(map(len, excluded.values()), default=0)
         return self.cut_lists(self.candidates(collection, slack), collection, excluded)
@@ -341,7 +348,10 @@ class FirstStage(Ranker):
         collection: Collection,
         excluded: Mapping[int, Rows],
     ) -> CutLists:
-        """Cut lists at the depth, without each query's own documents; report the progress."""
+        """Cut the judged queries' lists at the depth, without own documents; report the progress.
+
+        `excluded` is that of `lists`.
+        """
         scored_rows = exclude(scored_rows, excluded)
         query_count = collection.queries_with_judgments.height
         scored_rows = _reported(scored_rows, f"{self!r}: ranking", query_count)
@@ -380,13 +390,13 @@ def _option_text(value: Any) -> str:
 
 
 def require_depth(name: str, k: int | None) -> None:
-    """Refuse a depth below 1."""
+    """Refuse a depth k below 1; `name` is the ranker's."""
     if k is not None and k < 1:
         raise UserError(f"{name}: expected a depth of at least 1, got @{k}")
 
 
 def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
-    """Refuse a value of an option that is none of its choices."""
+    """Refuse a value of an option that is not among its choices: ``option=choices``."""
     for option, valid in choices.items():
         value = getattr(ranker, option)
         if value not in valid:
@@ -394,7 +404,7 @@ def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
 
 
 def require_backend(ranker: Any) -> None:
-    """Refuse an unknown backend, and a precision with a backend that has no choice of it."""
+    """Refuse an unknown backend, and a precision for another backend than torch."""
     require_choices(ranker, backend=BACKENDS)
     if ranker.backend != BACKENDS[0] and ranker.precision != "float32":
         raise UserError(
@@ -419,7 +429,7 @@ def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
 
 
 def require_range(ranker: Any, *options: str, least: float, most: float = math.inf) -> None:
-    """Refuse numbers of some options that are out of a range; None leaves one to its default."""
+    """Refuse an option whose number is below `least` or above `most`; None is always valid."""
     for option in options:
         value = getattr(ranker, option)
         if value is not None and not (least <= value <= most and value < math.inf):
@@ -451,17 +461,17 @@ def exclude(
     Parameters
     ----------
     scored_rows : iterable of (rows, scores)
-        The list of each query, in the order of their numbers.
+        The list of each query.
     excluded : mapping of int to array
-        Rows in the collection of a query's own documents, by the number of the query.
+        Rows in the collection of a query's own documents, by the index of the query.
     collection_row : array of int, optional
-        The row in the collection of each document, where the lists hold rows of another table.
+        The row in the collection of each document, if the lists hold rows of another table.
     """
     for query, (docs, scores) in enumerate(scored_rows):
         if query in excluded:
             rows = docs if collection_row is None else collection_row[docs]
-            keep = ~np.isin(rows, excluded[query])
-            docs, scores = docs[keep], scores[keep]
+            is_kept = ~np.isin(rows, excluded[query])
+            docs, scores = docs[is_kept], scores[is_kept]
         yield docs, scores
 
 
@@ -475,8 +485,8 @@ def reranked_run(
 ) -> Run:
     """Return the run of re-ranked candidates, cut at the ranker's depth.
 
-    `scores` has a new score for each candidate. `spec` is added to what the run keeps of its
-    making.
+    `scores` has a new score for each candidate. `spec` describes how they were computed, and is
+    added to the run's spec.
     """
     offsets, docs, sorted_scores = cut(
         candidates.by_query(scores), collection.tie_keys(), getattr(ranker, "k", None)
@@ -503,8 +513,8 @@ def _reported(scored_rows: Iterable[ScoredRows], label: str, total: int) -> Iter
 def cut(scored_rows: Iterable[ScoredRows], keys: npt.NDArray[np.uint64], k: int | None) -> CutLists:
     """Keep the best `k` documents of each query, all of them if `k` is None.
 
-    Returns offsets, documents and scores, as a `Run` holds them. `keys` has the tie key of each
-    document row.
+    `keys` has the tie key of each document: a hash of its origin, which orders documents of equal
+    score.
     """
     # The empty arrays give the result its type where there is no query.
     all_docs, all_scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
@@ -523,29 +533,30 @@ def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
     Ties are ordered by key, and equal keys stay together: more than `k` positions are returned if
     documents of one key share the last rank.
     """
-    chosen = np.arange(len(scores))
+    best = np.arange(len(scores))
     if len(scores) > k:
-        # The score at rank k. All above it are in; those that equal it fill the room that is left.
-        last = np.partition(scores, len(scores) - k)[len(scores) - k]
-        above, tied = np.flatnonzero(scores > last), np.flatnonzero(scores == last)
-        room = k - len(above)
-        if len(tied) > room:
-            limit = np.partition(keys[tied], room - 1)[room - 1]
-            tied = tied[keys[tied] <= limit]
-        chosen = np.concatenate([above, tied])
-    return chosen[np.lexsort((keys[chosen], -scores[chosen]))]
+        # All scores above the one at rank k are among the best. Those that are equal to it fill the
+        # ranks that are left, in the order of their keys.
+        last_score = np.partition(scores, len(scores) - k)[len(scores) - k]
+        above, tied = np.flatnonzero(scores > last_score), np.flatnonzero(scores == last_score)
+        ranks_left = k - len(above)
+        if len(tied) > ranks_left:
+            last_key = np.partition(keys[tied], ranks_left - 1)[ranks_left - 1]
+            tied = tied[keys[tied] <= last_key]
+        best = np.concatenate([above, tied])
+    return best[np.lexsort((keys[best], -scores[best]))]
 
 
 def prefilter(scores: Scores, k: int) -> Rows:
     """Return positions of positive scores: the best `k`, all tied with the last, and some more.
 
-    An array with a score for each document of a collection is long, and `top_k` on all of it is
-    slow. So this leaves out most of the rest first, by a threshold that is cheap to find: a
-    quantile of a sample, or 0 if that would keep fewer than `k`.
+    `top_k` is slow on an array with a score for every document of a collection. This function
+    leaves out most of the other scores first, by a threshold that is cheap to compute: a quantile
+    of a sample, or 0 if that would keep fewer than `k`.
     """
     sample = scores[::_STRIDE]
     position = len(sample) - 1 - (2 * k // _STRIDE + _MARGIN)
-    if position > 0:
+    if position > 0:  # the sample is larger than the number of its scores that must be kept
         threshold = np.partition(sample, position)[position]
         above = scores >= threshold
         if threshold > 0 and np.count_nonzero(above) >= k:

@@ -20,19 +20,19 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 """Scores of documents: higher is better."""
 FITTED = "fitted_on"
-"""Key of a run's spec: the file of a fit, such as a direction, and the queries it learned from.
+"""Key of a run's spec: what a ranker was fitted to, as the file of the fit and its queries.
 
-An audit leaves these queries out, for a ranker must not be judged by what it was fitted to.
+An audit leaves these queries out: a ranker must not be measured on queries that it learned from.
 """
 WITHOUT_SOURCE = "documents without a source"
 """Key for documents without a source, in counts by source."""
-_CARRIED = ("collection", "own_documents_dropped", "failed")
-"""Keys of a spec that also apply to a re-ranked run."""
+_KEYS_OF_BOTH = ("collection", "own_documents_dropped", "failed")
+"""Keys of the candidates' spec that apply to the re-ranked run too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """The documents of a run for the queries that are ranked, joined with the collection.
+    """The documents of a run for the queries that are ranked, with their rows in the collection.
 
     An *entry* is one document of one query; arrays of entries have the order of the run.
     """
@@ -46,15 +46,16 @@ class Candidates:
     lengths: Ints
     """Number of each query's candidates."""
     query: Ints
-    """Position in `names` of each entry's query."""
+    """Index in `names` of each entry's query."""
     rows: Ints
     """Row in the collection of each entry's document."""
 
     @classmethod
     def from_run(cls, collection: Collection, run: Run | None, ranker: object) -> Candidates:
-        """Join a run with a collection.
+        """Look up the queries and documents of a run in a collection.
 
-        Refuses a run that has no query of the collection, or a document that is not in it.
+        Refuses a run that has no query of the collection, or a document that the collection lacks.
+        `ranker` is named in the error if there is no run.
         """
         if run is None:
             raise UserError(
@@ -80,7 +81,10 @@ class Candidates:
         return candidates
 
     def refuse_foreign(self, docs: npt.NDArray[np.int32]) -> None:
-        """Refuse documents without a row in the collection; `docs` are their rows in the run."""
+        """Refuse candidates that are not in the collection.
+
+        `docs` has the row of each entry's document in the run's table of ids.
+        """
         foreign = np.flatnonzero(self.rows < 0)
         if not len(foreign):
             return
@@ -104,7 +108,10 @@ class Candidates:
     def truncated(
         self, is_truncated: npt.NDArray[np.bool_], limit: int, collection: Collection
     ) -> dict[str, Any]:
-        """Return the share of each source's candidates that are read to `limit` tokens only."""
+        """Return the share of each source's candidates of which only `limit` tokens are read.
+
+        `is_truncated` says so of each entry.
+        """
         return truncated_spec(collection.docs["source"].gather(self.rows), is_truncated, limit)
 
 
@@ -118,11 +125,11 @@ def other_queries(run: Run, collection: Collection) -> DataError:
 
 def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
     """Return the spec of a re-ranked run, which includes the spec of its candidates."""
-    carried = {key: value for key, value in candidates.spec.items() if key in _CARRIED}
+    of_both = {key: value for key, value in candidates.spec.items() if key in _KEYS_OF_BOTH}
     return {
         "ranker": repr(ranker),
         "ranktilt": __version__,
-        **carried,
+        **of_both,
         "candidates": dict(candidates.spec),
     }
 
@@ -132,9 +139,8 @@ def truncated_spec(
 ) -> dict[str, Any]:
     """Return, for a spec, the share of each source's documents that a model does not read whole.
 
-    A model reads a limited number of tokens. If one source writes longer texts, more of it is cut
-    off, which can look like a preference. Documents without a source have the key
-    `WITHOUT_SOURCE`.
+    A model reads at most `limit` tokens. If one source writes longer texts, more of it is cut off,
+    which can look like a preference. Documents without a source have the key `WITHOUT_SOURCE`.
     """
     table = pl.DataFrame({"source": sources.fill_null(WITHOUT_SOURCE), "truncated": is_truncated})
     shares = table.group_by("source", maintain_order=True).agg(pl.col("truncated").mean())
@@ -142,10 +148,10 @@ def truncated_spec(
 
 
 def check_reranked(run: Run, candidates: Run | None, ranker: object) -> Run:
-    """Return a stage's result; refuse it if it is no run or holds more than its candidates.
+    """Return a stage's result; refuse it if it is no run, or has documents besides the candidates.
 
-    A first stage has no candidates (None). A ranker of another package may search where it should
-    re-rank.
+    A first stage has no candidates (None). The check is for rankers of other packages, which may
+    search the collection although they were given candidates.
     """
     if not isinstance(run, Run):
         raise UserError(f"ranker {ranker!r} gave {type(run).__name__}, expected a Run")
@@ -169,7 +175,7 @@ def _pair_codes(run: Run, candidates: Run) -> Ints:
     queries = pl.Series(run.queries, dtype=pl.String)
     candidate_queries = pl.Series(candidates.queries, dtype=pl.String)
     query = codes(queries, candidate_queries)[run.entry_queries]
-    # A table that both share needs no join.
+    # If both share one table of ids, a row means the same document in both.
     has_same_ids = run.ids is candidates.ids
     row_of_id = np.arange(len(run.ids)) if has_same_ids else codes(run.ids, candidates.ids)
     row = row_of_id[run.docs]

@@ -1,6 +1,8 @@
 """Queries and origins that a fit learned from, to recognise them in another collection.
 
-Equal names do not mean equal texts: two collections may both number their queries 1, 2, 3.
+A *fit* is what a ranker learned from a collection. A *name* is an id of a query or an origin, and a
+*key* is a hash of a text. Equal names do not mean equal texts: two collections may both number
+their queries 1, 2, 3.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import polars as pl
 from ranktilt.data.collection import Collection
 
 _SHARED = 0.05
-"""Smallest share of equal texts among equal names for the names to mean the same.
+"""Smallest share of common names with equal texts for equal names to mean the same.
 
 It is small because versions of a collection may lack texts.
 """
@@ -38,14 +40,15 @@ def named_keys(names: Iterable[str], keys: Iterable[str]) -> pl.DataFrame:
 def same_names(learned: pl.DataFrame, present: pl.DataFrame) -> set[str]:
     """Return the names in `present` that mean the same as a name in `learned`.
 
-    If names that both tables have mostly belong to one text, equal names mean the same; if they
-    hardly ever do, equal keys decide. Without keys or common names this is unknown, and either
-    suffices.
+    Both tables are those of `named_keys`. If enough of the names that both have belong to equal
+    texts, equal names mean the same. If not, only equal keys do. If there are no common names with
+    keys, this is unknown, and an equal name or an equal key is enough.
     """
     keyed_learned = learned.filter(pl.col("key") != "")
     keyed_present = present.filter(pl.col("key") != "")
     common = keyed_present.join(keyed_learned, on="name", how="semi")["name"].n_unique()
-    agreeing = keyed_present.join(keyed_learned, on=["name", "key"], how="semi")["name"].n_unique()
+    with_equal_text = keyed_present.join(keyed_learned, on=["name", "key"], how="semi")
+    agreeing = with_equal_text["name"].n_unique()
     names_mean_the_same = common > 0 and agreeing >= _SHARED * common
     same = set[str]()
     if not names_mean_the_same:
@@ -65,8 +68,15 @@ def query_keys(collection: Collection, names: Sequence[str]) -> list[str]:
 def learned_queries(names: Sequence[str], keys: Sequence[str], collection: Collection) -> list[str]:
     """Return the ids, in this collection, of the queries that a fit learned from.
 
-    A query that the collection lacks counts by its id, unless the collection's ids evidently mean
-    other queries.
+    A query that the collection lacks is returned with its own id, unless the collection uses the
+    fit's ids for other queries.
+
+    Parameters
+    ----------
+    names, keys : sequence of str
+        Ids of the fit's queries, and the `text_key` of each; `keys` may be empty.
+    collection : Collection
+        The collection in which to recognise them.
     """
     table = _keys_of_queries(collection)
     present = set(table["name"])

@@ -1,4 +1,4 @@
-"""A ranker that replays a run made elsewhere."""
+"""A ranker that reads a saved run, made by ranktilt or by another tool, instead of ranking."""
 
 from __future__ import annotations
 
@@ -48,9 +48,12 @@ class Replay(Ranker):
     k: int | None = None
     """Number of documents for each query; None for all."""
     exclude_self: bool | None = None
-    """Whether a query's own document is left out; see `FirstStage`."""
+    """Whether a query's own document is left out, for queries that are documents themselves.
+
+    None: it is left out if most queries have the id of a document and share most of its words.
+    """
     score_order: str | None = field(default=None, kw_only=True)
-    """Which scores are better, or that the file's ranks give the order; None for larger ones."""
+    """How to read the file's scores, one of `SCORE_ORDERS`; None if larger scores are better."""
     queries: str | None = field(default=None, kw_only=True)
     """File of the queries, for an engine's responses, which do not name them."""
     max_failures: float = field(default=MAX_FAILURES, kw_only=True)
@@ -63,11 +66,11 @@ class Replay(Ranker):
             require_choices(self, score_order=SCORE_ORDERS)
 
     def check(self) -> None:
-        """Refuse a file that is missing, or whose description beside it cannot be read."""
+        """Refuse a file that is missing, or whose spec, a file next to it, cannot be read."""
         read_spec(file_of(self.file))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file, and keep the queries that count.
+        """Read the file, and keep the judged queries; all queries if nothing is judged.
 
         Documents that the collection lacks keep their ranks: the run has its own table of ids.
         """
@@ -76,10 +79,11 @@ class Replay(Ranker):
         return self._judged_part(self._load(), collection)
 
     def rank_repeats(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file with all its repeats, and keep the queries that count."""
+        """Read the file with all its repeats, and keep the judged queries."""
         if run is not None:
             return self.rank(collection, run)
         loaded = self._load(repeats=True)
+        # The first repeat holds the others.
         runs = [
             self._judged_part(repeat, collection)
             for repeat in (replace(loaded, repeats=()), *loaded.repeats)
@@ -87,10 +91,10 @@ class Replay(Ranker):
         return replace(runs[0], repeats=tuple(runs[1:]))
 
     def _judged_part(self, loaded: Run, collection: Collection) -> Run:
-        """Return the queries of a run that count, in the order of the collection."""
+        """Return the judged queries of a run, in the order of the collection."""
         rows = self._rows(loaded, collection)
         saved_queries = set(loaded.queries)
-        names = [name for name in _queries(collection, loaded) if name in saved_queries]
+        names = [name for name in _query_ids(collection, loaded) if name in saved_queries]
         if not names:
             raise other_queries(loaded, collection)
         return self._cut(loaded, rows, names, collection)
@@ -101,7 +105,7 @@ class Replay(Ranker):
         return self._cut(loaded, self._rows(loaded, collection), list(loaded.queries), collection)
 
     def _load(self, *, repeats: bool = False) -> Run:
-        """Read the file; one of several repeats only if they are asked for."""
+        """Read the file; without `repeats`, only the first of several rankings of it."""
         texts = None if self.queries is None else query_texts(self.queries)
         return Run.load(
             self.file,
@@ -123,10 +127,10 @@ class Replay(Ranker):
     def _cut(
         self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection
     ) -> Run:
-        """Return the queries of these names, without own documents and cut at the depth.
+        """Return the queries with these ids, without own documents and cut at the depth.
 
-        `rows` has the row in the collection of each of the run's documents, −1 for those that it
-        does not hold.
+        `rows` has the row in the collection of each of the run's documents, and −1 for a document
+        that the collection lacks.
         """
         excluded = self._excluded(names, collection)
         number = {query: index for index, query in enumerate(loaded.queries)}
@@ -155,9 +159,9 @@ class Replay(Ranker):
     def _excluded(
         self, names: list[str], collection: Collection
     ) -> dict[int, npt.NDArray[np.int64]]:
-        """Return the rows of own documents by the position of their query in `names`."""
+        """Return the rows of each query's own documents, by the index of its id in `names`."""
         if self.exclude_self and not collection.queries.height:
-            # Without texts of queries their ids still say which document is a query's own.
+            # Without texts of queries, only ids can say which document is a query's own.
             queries = pl.DataFrame({"id": names, "text": ""})
             collection = Collection(collection.docs, queries, collection.qrels)
         position = {name: index for index, name in enumerate(names)}
@@ -170,11 +174,10 @@ class Replay(Ranker):
         }
 
 
-def _queries(collection: Collection, loaded: Run) -> list[str]:
-    """Return the queries that count.
+def _query_ids(collection: Collection, loaded: Run) -> list[str]:
+    """Return the ids of the judged queries; those of the file if nothing is judged.
 
-    Judged queries of the collection come first, then queries of judgments alone. Without any
-    judgment, the queries of the file count.
+    Judged queries whose texts are in the collection come first, then all other judged queries.
     """
     ranked = collection.queries_with_judgments["id"]
     judged = collection.qrels["query_id"].unique(maintain_order=True)

@@ -40,7 +40,7 @@ from ranktilt.rankers.lexical.weighted_search import compiled_search_of_weights
 TERMS = 512
 """Most terms of a text by default; SPLADE gives a passage some 200."""
 _TEXTS_AT_ONCE = 1 << 15
-"""Texts to compare with all queries at a time."""
+"""Number of texts that are compared with all queries at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +118,9 @@ class Sparse(TemplatedQueries, FirstStage):
     """Ranks by a learned sparse encoder, such as SPLADE, which gives each term of a text a weight.
 
     `model` is a ``SparseEncoder`` of sentence-transformers, or the masked language model of a
-    SPLADE. A document's score is the dot product of its weights and the query's, or the cosine
-    where the model says so. A document that shares no term with the query is not retrieved.
+    SPLADE. A document's score is the dot product of its weights and the query's, or the cosine if
+    the model's configuration says so. A document that shares no term with the query is not
+    retrieved.
     """
 
     name: ClassVar[str] = "sparse"
@@ -173,7 +174,7 @@ class Sparse(TemplatedQueries, FirstStage):
         return encoder_provenance(self.encoder)
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        """Return the query template, and what the model cut off by source, for a spec."""
+        """Return, for a spec, the query template and the share of each source's cut documents."""
         spec = self.template_spec(collection.queries_with_judgments["text"])
         tokens = self.tokens()
         if tokens is None or tokens.limit is None:
@@ -183,7 +184,7 @@ class Sparse(TemplatedQueries, FirstStage):
         return {**spec, **truncated_spec(collection.docs["source"], is_truncated, tokens.limit)}
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[ScoredRows]:
-        """Search the postings of the distinct texts; yield all documents with the best texts."""
+        """Search the postings of distinct texts; yield all documents that have the best texts."""
         self.check()
         documents, text_row = self.encoder.encode(
             collection.texts(self.text), "document", f"{self!r}: encoding documents"
@@ -207,16 +208,17 @@ def _search(
 ) -> Iterator[Matches]:
     """Yield each query's best `k` texts that share a term with it, and all tied with the last.
 
-    Texts are compared with all queries part by part; `merged` keeps the best of all parts.
+    Texts are compared with all queries part by part; `merged` keeps the best texts of all parts.
+    `label` names the work in the progress.
 
-    A score is summed up in float64 over the query's terms in their order and rounded once, so that
-    neither the position of a text nor any other text changes a bit.
+    A score is summed up in float64 over the query's terms, in the order of their numbers, and
+    rounded once. So it is the same to the last bit at any position and beside any other texts.
     """
     n = documents.shape[0]
     if not (n and len(queries)):
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
-    query_terms = queries[:, : queries.shape[1] // 2]
+    query_terms = queries[:, : queries.shape[1] // 2]  # the first half of a vector
     # Terms with a number above the largest of any query add nothing to a score.
     size = 1 + int(query_terms.max())
     query_weights = _matrix(queries, size, cosine)
@@ -256,19 +258,20 @@ def _products(query_weights: Any, postings: Any) -> Iterator[Matches]:
         yield scores.indices.astype(np.int64), scores.data.astype(np.float32)
 
 
-def _matrix(rows: Vectors, size: int, cosine: bool) -> Any:
-    """Return the first `size` terms of texts as a sparse matrix of weights in float64.
+def _matrix(vectors: Vectors, size: int, cosine: bool) -> Any:
+    """Return the weights of texts for the first `size` terms, as a sparse matrix in float64.
 
-    For cosines each text's weights have length 1.
+    `vectors` has the terms of each text in its first half, and their weights in its second. For
+    cosines, the weights of each text are divided by their length.
     """
-    terms, weights = np.split(rows.astype(np.float64), 2, axis=1)
+    terms, weights = np.split(vectors.astype(np.float64), 2, axis=1)
     if cosine:
         length = np.linalg.norm(weights, axis=1, keepdims=True)
         weights = weights / np.where(length > 0, length, 1)
     is_used = (weights != 0) & (terms < size)
     starts = np.concatenate([[0], np.cumsum(is_used.sum(axis=1))])
     columns = terms[is_used].astype(np.int64)
-    matrix = csr_matrix((weights[is_used], columns, starts), shape=(len(rows), size))
+    matrix = csr_matrix((weights[is_used], columns, starts), shape=(len(vectors), size))
     # Terms are summed up in this order, so it must be the same for every text.
     matrix.sort_indices()
     return matrix

@@ -55,7 +55,7 @@ def resampled_means(
     -------
     list of ndarray of float64, shape (resamples,)
         The means of each column. They are the same to the last bit whatever other columns there
-        are. With fewer than three rows all are NaN, so that no interval can be made of them.
+        are. With fewer than three rows, all means are NaN, so that no interval can be made of them.
     """
     n = len(columns[0]) if columns else 0
     if n < FEWEST_ROWS:
@@ -64,19 +64,19 @@ def resampled_means(
     contiguous = [np.ascontiguousarray(column, dtype=np.float64) for column in columns]
     means = [np.empty(resamples) for _ in columns]
     for start, stop in blocks(resamples, n):
-        weights = _drawn_weights(rng, stop - start, n)
+        counts = _resampled_counts(rng, stop - start, n)
         for column, mean in zip(contiguous, means, strict=True):
-            mean[start:stop] = dots(weights, column) / n
+            mean[start:stop] = dots(counts, column) / n
     return means
 
 
-def _drawn_weights(rng: np.random.Generator, resamples: int, n: int) -> Floats:
+def _resampled_counts(rng: np.random.Generator, resamples: int, n: int) -> Floats:
     """Draw how often each of n rows is in each resample, shape (resamples, n)."""
     # Numbers of 16 bits are drawn faster.
     dtype = np.uint16 if n <= 1 << 16 else np.int64
-    draws = rng.integers(0, n, size=(resamples, n), dtype=dtype)
-    # Each resample gets a range of numbers of its own, so that one count serves all resamples.
-    cells = draws + (np.arange(resamples) * n)[:, None]
+    drawn_rows = rng.integers(0, n, size=(resamples, n), dtype=dtype)
+    # Each resample gets a range of numbers of its own, so that they can be counted all together.
+    cells = drawn_rows + (np.arange(resamples) * n)[:, None]
     counts = np.bincount(cells.ravel(), minlength=resamples * n)
     return counts.reshape(-1, n).astype(np.float64)
 
@@ -84,8 +84,8 @@ def _drawn_weights(rng: np.random.Generator, resamples: int, n: int) -> Floats:
 def blocks(rows: int, width: int, cells: int = _CELLS) -> Iterator[tuple[int, int]]:
     """Divide the rows of a table into blocks that fit into the processor's cache.
 
-    A row has `width` numbers, and a block has at most `cells` numbers, or one row. Yields the index
-    of the first row of each block, and the index after its last row.
+    A row has `width` numbers. A block has at most `cells` numbers, but always a whole row. Yields
+    the index of the first row of each block, and the index after its last row.
     """
     step = max(cells // max(width, 1), 1)
     for start in range(0, rows, step):
@@ -104,10 +104,10 @@ def interval(samples: Floats) -> Interval:
     dropped = len(samples) - len(ordered)
     if not len(ordered):
         return Interval(low=np.nan, high=np.nan, error=np.nan, dropped=dropped)
-    order = max(int(0.025 * len(ordered)), 1)
+    position = max(int(0.025 * len(ordered)), 1)  # counted from 1, from either end
     return Interval(
-        low=float(ordered[order - 1]),
-        high=float(ordered[len(ordered) - order]),
+        low=float(ordered[position - 1]),
+        high=float(ordered[len(ordered) - position]),
         error=float(np.std(defined)) if ordered[0] != ordered[-1] else 0.0,
         dropped=dropped,
     )
@@ -134,8 +134,8 @@ def sum_repeats(column: Floats, distinct: Ints | None) -> Floats:
     """
     if distinct is None:
         return column
-    order = np.unique(distinct, return_inverse=True)[1]
-    return np.bincount(order, weights=column).astype(np.float64)
+    index = np.unique(distinct, return_inverse=True)[1]  # the same numbers without gaps, from 0
+    return np.bincount(index, weights=column).astype(np.float64)
 
 
 def shared_numbering(numberings: Sequence[Ints | None]) -> Ints | None:

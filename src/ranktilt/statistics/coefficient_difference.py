@@ -1,4 +1,4 @@
-"""The difference of two coefficients over the same queries, such as two κ or two τ."""
+"""The difference of two coefficients over the same queries, such as Cohen's κ of two judges."""
 
 from __future__ import annotations
 
@@ -57,11 +57,12 @@ def coefficient_difference(
 
     - the percentile interval of the resamples;
     - the same interval reflected in the value: from 2·value − high to 2·value − low;
-    - the value minus its bias ± t standard errors, if there are near resamples.
+    - the value minus its bias ± t standard errors, if there are near resamples: resampled means
+      that are moved towards the observed means (`near_resamples`).
 
-    Each is stretched by √(n/(n − 1)) · t(n − 1)/1.96, with the effective number of queries n,
-    because resamples of few queries vary too little. p is the level at which the interval first
-    excludes 0, so "p < .05" and "the interval excludes 0" are one statement.
+    Each interval is widened by the factor √(n/(n − 1)) · t(n − 1)/1.96, with the effective number
+    of queries n, because resamples of few queries vary too little. p is the level at which the
+    interval first excludes 0, so "p < .05" and "the interval excludes 0" are one statement.
 
     Parameters
     ----------
@@ -72,23 +73,23 @@ def coefficient_difference(
     effective_n : float
         Effective number of queries.
     near_samples : ndarray of float64, shape (resamples,), optional
-        The difference on the means of `near_resamples`, for coefficients of orders.
+        The difference in near resamples, for coefficients of orders of systems, such as τ.
 
     Returns
     -------
     CoefficientDifference
-        The ends and p are NaN if the value is undefined, or if it is so in all resamples.
+        The ends and p are NaN if the value is undefined, or undefined in every resample.
     """
     defined = samples[~np.isnan(samples)]
     if np.isnan(value) or not len(defined) or not effective_n > 1:
         return CoefficientDifference(value=value, low=np.nan, high=np.nan, p=np.nan)
     results = [
-        _by_order(value, defined, effective_n),
-        _by_order(value, 2 * value - defined, effective_n),
+        _percentile_result(value, defined, effective_n),
+        _percentile_result(value, 2 * value - defined, effective_n),  # reflected in the value
     ]
-    # Orders that no resample changes have no error of their own to add.
+    # If no near resample changes the orders, there is no standard error.
     if near_samples is not None and np.nanstd(near_samples) > 0:
-        results.append(_by_error(value, defined, near_samples, effective_n))
+        results.append(_standard_error_result(value, defined, near_samples, effective_n))
     return CoefficientDifference(
         value=value,
         low=max(BOUNDS[0], min(result.low for result in results)),
@@ -97,8 +98,8 @@ def coefficient_difference(
     )
 
 
-def _by_order(value: float, samples: Floats, effective_n: float) -> _MethodResult:
-    """Return the stretched percentile interval of some resamples, and its p."""
+def _percentile_result(value: float, samples: Floats, effective_n: float) -> _MethodResult:
+    """Return the widened percentile interval of some resamples, and its p."""
     of_queries = float(np.var(samples))
     inference = infer(
         samples,
@@ -110,7 +111,7 @@ def _by_order(value: float, samples: Floats, effective_n: float) -> _MethodResul
     return _MethodResult(low=inference.low, high=inference.high, p=inference.p)
 
 
-def _by_error(
+def _standard_error_result(
     value: float, samples: Floats, near_samples: Floats, effective_n: float
 ) -> _MethodResult:
     """Return the interval around the value minus its bias, with the error of near resamples."""
@@ -118,8 +119,8 @@ def _by_error(
     # The bias is the mean of the samples minus the value; this is the value minus that.
     centre = 2 * value - float(samples.mean())
     error = float(np.nanstd(near_samples)) / NEARNESS * float(np.sqrt(effective_n / freedom))
-    reach = float(special.stdtrit(freedom, 1 - ALPHA / 2)) * error
+    half_width = float(special.stdtrit(freedom, 1 - ALPHA / 2)) * error
     # If the value without its bias has another sign than the value, nothing is shown.
-    is_shown = centre * value > 0
-    p = 2 * float(special.stdtr(freedom, -abs(centre) / error)) if is_shown else 1.0
-    return _MethodResult(low=centre - reach, high=centre + reach, p=p)
+    has_same_sign = centre * value > 0
+    p = 2 * float(special.stdtr(freedom, -abs(centre) / error)) if has_same_sign else 1.0
+    return _MethodResult(low=centre - half_width, high=centre + half_width, p=p)

@@ -1,7 +1,8 @@
 """Confidence sequences: intervals that you may look at after every value, and act on.
 
-`ConfidenceSequence` bounds the mean over queries; `NewDocumentSequence` bounds the tilt as far as
-the labels of new documents show it. A sequential audit decides where both agree
+A *look* is any moment at which you read the interval. `ConfidenceSequence` is an interval for the
+mean over queries. `NewDocumentSequence` is an interval for the tilt: how far lists favour one of
+two groups, where each document counts once. A sequential audit stops when both agree
 (``docs/measures/statistics.md``, "Query after query").
 """
 
@@ -21,9 +22,9 @@ CONFIDENCE = 0.95
 _GRID = 2001
 """Number of candidate means between the bounds."""
 _CAP = 0.75
-"""Largest stake, as a share of the stake that could lose everything: c of the paper.
+"""Largest stake, as a share of the stake that could lose everything.
 
-Waudby-Smith and Ramdas suggest 1/2 or 3/4.
+It is c in Waudby-Smith and Ramdas (2024), who suggest 1/2 or 3/4.
 """
 _PRIOR_MEAN = 0.5
 """Mean that the stakes assume before the first value, between the bounds 0 and 1."""
@@ -84,7 +85,7 @@ class ConfidenceSequence:
             )
         scaled = min(max(scaled, 0.0), 1.0)
         number = self.count + 1
-        # The plug-in of the paper: mean and variance are those of the values before, and of one
+        # The plug-in bet of the paper. Mean and variance are those of the values before, and of one
         # more value that stands for what is assumed before the first.
         variance = (_PRIOR_VARIANCE + self._squared_deviations) / number
         stake = math.sqrt(2 * math.log(2 / self.risk) / (variance * number * math.log1p(number)))
@@ -117,8 +118,8 @@ class NewDocumentSequence:
     Many queries may bring back the same document. Its label counts in the first list that uses it,
     and never again; so does the label of an origin, which is a document with all its rewrites. In
     each list, the documents on the first k ranks are compared with k documents from the ranks
-    below, at even distances. If all documents are twins, only the first ranks are read: of twins,
-    one is in each group, so the groups are equal in the collection.
+    below, at even distances. If all documents have a twin in the other group, only the first ranks
+    are read: then the groups are equally large in the collection.
 
     The interval is centred on a sum with one part for each new document: its label, 1 or −1, times
     its weight in Share@k. If labels mean nothing (drawn for each document, or exchanged within each
@@ -152,19 +153,24 @@ class NewDocumentSequence:
         self._sum = 0.0
         self._sum_of_squares = 0.0
         self._first_sum_of_squares = 0.0
-        # Number of lists; one of whose documents few were new counts as a fraction.
+        # Number of lists. A list counts as a fraction if some of its documents are not new.
         self._list_count = 0.0
 
     @property
     def count(self) -> int:
-        """Number of origins whose labels were used; of documents, where none are twins."""
+        """Number of origins whose labels were used; without twins, every document is an origin."""
         return int(self._is_used.sum())
 
     def add(self, rows: Ints, within: Floats) -> None:
-        """Add a list: the rows of its documents of either group, best first.
+        """Add the list of the next query.
 
-        `within` is the probability that each document is on the first ranks: 1 or 0, or a number
-        between them where documents are tied at the cutoff.
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (n,)
+            Rows, in the collection, of the list's documents that have a label; best first.
+        within : ndarray of float64, shape (n,)
+            Probability that each of them is on the first k ranks: 1 or 0, or a number between them
+            for documents that are tied at the cutoff.
         """
         if not within.any():
             return
@@ -176,7 +182,8 @@ class NewDocumentSequence:
         self._is_used[origin[np.abs(parts) > _ROUNDING_ERROR]] = True
         self._sum += float(parts.sum())
         self._list_count += squares / full_squares
-        # Documents of one origin may have one label. Then only their sum has a bound of its own.
+        # Documents of one origin may share a label. So they count as one part, of at most the sum
+        # of their sizes.
         number = np.unique(origin, return_inverse=True)[1]
         self._sum_of_squares += float((np.bincount(number, np.abs(parts)) ** 2).sum())
 
@@ -198,10 +205,10 @@ class NewDocumentSequence:
         return max(low, -1.0), min(high, 1.0)
 
     def _twin_parts(self, rows: Ints, within: Floats) -> tuple[Ints, Floats, float]:
-        """Return three things about a list: its new origins, what each adds, and a sum of squares.
+        """Return the new origins of a list, their parts, and the sum of squares of all parts.
 
-        The parts are what each new origin adds to Share@k. The sum of squares is that of all parts
-        if all origins of the list were new.
+        A part is what an origin adds to Share@k. The sum of squares is over all origins of the
+        list, also those that are not new.
         """
         origin, number = np.unique(self._origins[rows], return_inverse=True)
         # Half, because Share@k is (share of the first group − share of the second) / 2.
@@ -210,16 +217,16 @@ class NewDocumentSequence:
         return origin[is_new], parts[is_new], float((parts**2).sum())
 
     def _document_parts(self, rows: Ints, within: Floats) -> tuple[Ints, Floats, float]:
-        """Return three things about a list, as `_twin_parts` does, for documents without twins.
+        """Return the origins of new documents, their parts, and the sum of squares of all parts.
 
-        The origins are those of the new documents, and the parts what each new document adds to
-        Share@k. The sum of squares is that of all parts if all documents of the list were new.
+        A part is what a document adds to Share@k. The sum of squares is over all documents that
+        would be used if every document of the list were new.
         """
         first, below = np.flatnonzero(within > 0), np.flatnonzero(within == 0)
         below_count = min(self._cutoff, len(below))
         # Share@k is (mean label of the first ranks − mean label of the list) / 2. A document on
-        # the first ranks is in both means, one below in the second alone; the chosen ones below
-        # stand for all others there.
+        # the first ranks is in both means, and a document below them in the second mean alone. Only
+        # `below_count` of those below are used, so each of these weighs more.
         top_weights = (within[first] / within.sum() - 1 / len(rows)) / 2
         low_weight = len(below) / len(rows) / max(below_count, 1) / 2
         full_squares = float((top_weights**2).sum()) + below_count * low_weight**2

@@ -1,8 +1,11 @@
 """Corrections for many tests, and the smallest effect that a table can detect.
 
-Of twenty tests where nothing is to be found, one has p < .05 by chance. A *family* is the tests
+If there is no effect at all, one of twenty tests has p < .05 by chance. A *family* is the tests
 that are reported together. Corrected p-values are larger, so that the probability of any false
 finding in the family stays below .05.
+
+The *effective number* of queries is the number of equally weighted queries that would be as
+certain as the queries at hand, whose weights may differ (Kish 1965).
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ Floats = npt.NDArray[np.float64]
 def holm(ps: Floats) -> Floats:
     """Correct a family of p-values by Holm's steps (Scandinavian Journal of Statistics 6(2), 1979).
 
-    The smallest of m p-values is multiplied by m, the next by m − 1, and so on; no corrected value
-    is smaller than the one before it. NaN stays NaN and does not count in m.
+    The smallest of m p-values is multiplied by m, the next by m − 1, and so on. No corrected value
+    is smaller than the one before it, nor larger than 1. NaN stays NaN and does not count in m.
     """
     corrected = np.full(len(ps), np.nan)
     defined = np.flatnonzero(~np.isnan(ps))
@@ -55,26 +58,28 @@ def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
     return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))
 
 
-def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> float:
+def detectable_effect(error: float, tests: int = 1, effective_n: float = np.inf) -> float:
     """Return the smallest effect that one of several tests finds four times in five.
 
     With m tests at α = .05, over n queries, it is
 
         ``(t(1 − α/2m; n − 1) + z(.8)) · error``
 
-    t and z are quantiles of the t and of the normal distribution: an effect must be t errors large
-    to be significant, and z(.8) errors larger to be so in 80 % of all samples. α/m is the level at
-    which Bonferroni tests each effect, and Holm the smallest p. For one test of many queries this
-    is 2.80 standard errors, for nine tests 3.61, and for nine tests of 30 queries 4.21.
+    t and z are quantiles of the t and of the normal distribution. An effect must be t standard
+    errors large to be significant, and z(.8) errors larger to be significant in 80 % of all
+    samples. α/m is the level at which Bonferroni tests each effect, and Holm the smallest p. For
+    one test of many queries the result is 2.80 standard errors, for nine tests 3.61, and for nine
+    tests of 30 queries 4.21.
 
     Parameters
     ----------
     error : float
-        Standard error of the effect; the result has its unit, without a sign.
+        Standard error of the effect. The result is a distance in the same unit: an effect of this
+        size can be detected in either direction.
     tests : int, optional
-        Number of tests in the family.
-    queries : float, optional
-        (Effective) number of queries; infinite for many.
+        Number of tests in the family. 0 counts as 1, for an effect that is reported alone.
+    effective_n : float, optional
+        Effective number of queries, n; infinite for very many.
 
     Returns
     -------
@@ -83,14 +88,18 @@ def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> 
     """
     if error == 0 or math.isnan(error):
         return error
-    if queries < 2:
+    if effective_n < 2:
         return np.inf
-    critical = special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1))
+    critical = special.stdtrit(effective_n - 1, 1 - 0.025 / max(tests, 1))
     return float(critical + special.ndtri(0.8)) * error
 
 
 def interval_error(low: float, high: float, effective_n: float) -> float:
-    """Return the standard error that a 95 % interval of Student's t has; NaN without one."""
+    """Return the standard error from which a 95 % interval by Student's t was made.
+
+    `low` and `high` are the ends of the interval. NaN if they are NaN, or if the effective number
+    of queries is at most 1 or NaN.
+    """
     if math.isnan(low) or not effective_n > 1:
         return math.nan
     return (high - low) / (2 * float(special.stdtrit(effective_n - 1, 0.975)))

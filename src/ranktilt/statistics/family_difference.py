@@ -18,8 +18,12 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-_FEWEST = 4
-"""Fewest systems for an estimate: two in the family and two others."""
+_FEWEST_OF_SIDE = 2
+"""Fewest systems in the family, and fewest other systems, for an estimate."""
+_ROUNDING_ERROR = 1e-12
+"""Standard error below which there is only rounding, as a share of the values' scale."""
+_ROUNDING_VALUE = 1e-9
+"""Difference below which there is only rounding, as a share of the values' scale."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +39,12 @@ class FamilyDifference:
     p: float
     """p of no difference."""
     slope: float
-    """Distance of two systems of one family under the judge, for a distance of 1 under the
-    reference."""
+    """Distance of two systems under the judge if the reference puts them 1 apart.
+
+    Both are in the family, or both outside.
+    """
     plain: float
-    """The difference in differences of the textbooks, which takes the slope as 1."""
+    """The usual difference in differences, which takes the slope as 1."""
 
 
 _UNDEFINED = FamilyDifference(
@@ -52,21 +58,21 @@ class _FamilyFit:
     """Analysis of covariance: the judge's means by family, and by the reference's means."""
 
     value: float
-    """`FamilyDifference.value`."""
+    """The difference, after the slope is taken off."""
     slope: float
-    """`FamilyDifference.slope`."""
+    """Slope of the judge's means over the reference's means, within families."""
     plain: float
-    """`FamilyDifference.plain`."""
+    """The difference with a slope of 1."""
     gap: float
-    """Difference of the two families under the reference."""
+    """Mean of the family minus mean of the other systems, under the reference."""
     spread: float
-    """Sum of squares of the reference's means around the mean of their family."""
+    """Sum of squares of the reference's means around the mean of their side."""
     residuals: Floats
-    """What the fit leaves of the judge's mean of each system."""
+    """Judge's mean of each system, minus what the fit predicts."""
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: two means, and a slope where the reference varies."""
+        """Degrees of freedom: systems, minus 2 means, and minus a slope if the reference varies."""
         return len(self.residuals) - 2 - (self.spread > 0)
 
 
@@ -74,15 +80,15 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     """Estimate how much a judge prefers a family F of systems to all other systems O.
 
     The estimate is ``(J_F − J_O) − slope · (R_F − R_O)``, where J and R are means over queries and
-    systems under the judge and under the reference. A judge that errs often brings all systems
-    closer together, and so F and O too, without any preference. The slope takes this off. It is
-    fitted over systems, within F and within O: an analysis of covariance whose covariate is the
-    reference.
+    systems under the judge and under the reference. A judge that makes many random errors brings
+    all systems closer together, and so F and O too, without any preference. The slope corrects for
+    that. It is fitted over systems, within F and within O: an analysis of covariance whose
+    covariate is the reference.
 
-    The variance is that of systems around the fit, plus that over queries, minus that of single
-    values, which is in both (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics
-    29(2), 2011). It is at least each of the first two. Degrees of freedom are by Satterthwaite's
-    formula (Biometrics Bulletin 2(6), 1946).
+    The variance is the one of systems around the fit, plus the one over queries, minus the one of
+    single values, which is in both (Cameron, Gelbach & Miller, Journal of Business & Economic
+    Statistics 29(2), 2011). It is at least as large as each of the first two. Degrees of freedom
+    are by Satterthwaite's formula (Biometrics Bulletin 2(6), 1946).
 
     Parameters
     ----------
@@ -97,28 +103,31 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
         All NaN with fewer than two systems in the family or outside, or fewer than three queries.
     """
     queries, sizes = reference.shape[1], (int(member.sum()), int((~member).sum()))
-    if min(sizes) < 2 or sum(sizes) < _FEWEST or queries < FEWEST_ROWS:
+    if min(sizes) < _FEWEST_OF_SIDE or queries < FEWEST_ROWS:
         return _UNDEFINED
     fit = _fit(reference, judged, member)
-    per_family = sum(1 / size for size in sizes)
+    # The variance of the difference of two means is that of a value times 1/n_F + 1/n_O; the error
+    # of the slope adds to it by the leverage.
+    inverse_sizes = sum(1 / size for size in sizes)
     leverage = fit.gap * fit.gap / fit.spread if fit.spread > 0 else 0.0
-    residuals = float(fit.residuals @ fit.residuals)
-    of_systems = residuals / fit.freedom * (per_family + leverage)
+    squares_of_residuals = float(fit.residuals @ fit.residuals)
+    of_systems = squares_of_residuals / fit.freedom * (inverse_sizes + leverage)
+    # Values of each system and query, of which the estimate is a difference of means.
     cells = judged - fit.slope * reference
     by_query = cells[member].mean(0) - cells[~member].mean(0)
     of_queries = float(np.var(by_query, ddof=1)) / queries
-    of_cells = _cell_variance(cells, member) * per_family / queries
+    of_cells = _cell_variance(cells, member) * inverse_sizes / queries
     variance = max(of_systems + of_queries - of_cells, of_systems, of_queries)
     scale = np.abs(judged).max() + np.abs(fit.slope * reference).max()
-    if variance <= (1e-12 * scale) ** 2:  # nothing is left but rounding
-        return _certain(fit, scale)
+    if variance <= (_ROUNDING_ERROR * scale) ** 2:
+        return _without_variance(fit, scale)
     degrees = variance**2 / (of_systems**2 / fit.freedom + of_queries**2 / (queries - 1))
     error = float(np.sqrt(variance))
-    half = float(special.stdtrit(degrees, 0.975)) * error
+    half_width = float(special.stdtrit(degrees, 0.975)) * error
     return FamilyDifference(
         value=fit.value,
-        low=fit.value - half,
-        high=fit.value + half,
+        low=fit.value - half_width,
+        high=fit.value + half_width,
         p=2 * float(special.stdtr(degrees, -abs(fit.value) / error)),
         slope=fit.slope,
         plain=fit.plain,
@@ -146,7 +155,7 @@ def _fit(reference: Floats, judged: Floats, member: Bools) -> _FamilyFit:
 
 
 def _centred_systems(values: Floats) -> Floats:
-    """Return the mean of each system over queries, minus the mean of all systems."""
+    """Return the mean of each system over queries, minus the mean of all these systems."""
     centred: Floats = values.mean(1) - values.mean()
     return centred
 
@@ -162,12 +171,13 @@ def _cell_variance(cells: Floats, member: Bools) -> float:
     return squares / float((systems - 2) * (queries - 1))
 
 
-def _certain(fit: _FamilyFit, scale: float) -> FamilyDifference:
+def _without_variance(fit: _FamilyFit, scale: float) -> FamilyDifference:
     """Return the difference if nothing varies: its interval is a point.
 
-    A value that is only rounding counts as 0. p is 1 for 0, and 0 for any other value.
+    A value that is only rounding counts as 0. p is 1 for 0, and 0 for any other value. `scale` is
+    the size of the values from which the difference was computed.
     """
-    value = 0.0 if abs(fit.value) <= 1e-9 * scale else fit.value
+    value = 0.0 if abs(fit.value) <= _ROUNDING_VALUE * scale else fit.value
     return FamilyDifference(
         value=value,
         low=value,

@@ -22,12 +22,15 @@ Floats = npt.NDArray[np.float64]
 _TOLERANCE = 1e-10
 """Singular values below this share of the largest count as 0."""
 _EPSILON = 1e-12
-"""Absolute value below which a number is 0, and the rest rounding."""
+"""Absolute value below which a coefficient counts as 0, because it is only rounding."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WithinFit:
-    """Estimates of the model y = a_group + Σ b_j x_j + e, with an intercept for each group."""
+    """Estimates of the model y = a_group + Σ b_j x_j + e, with an intercept for each group.
+
+    An *origin* is a document with all its rewrites. Errors are clustered by query and by origin.
+    """
 
     coefficients: Floats
     """The b_j, shape (p,)."""
@@ -61,8 +64,8 @@ class WithinFit:
             return 1.0
         error = float(clustered_errors(self.added[:, [column]], self.query, self.origin)[0])
         if error == 0:
-            # Every cluster gives exactly the same value, so no spread says how sure that is. The
-            # sign test remains: each of the freedom + 1 clusters has one of two signs by chance.
+            # All clusters have exactly the same value, so there is no standard error. What remains
+            # is a sign test: each of the freedom + 1 clusters has one of two signs by chance.
             return float(2 * 0.5 ** (self.freedom + 1))
         return float(2 * special.stdtr(max(self.freedom, 1), -abs(value) / error))
 
@@ -83,7 +86,7 @@ def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints)
     group, query, origin : ndarray of int64, shape (n_rows,)
         Number of each row's group, query and origin.
     """
-    y, x = within(y[:, None], group)[:, 0], within(x, group)
+    y, x = centred_within(y[:, None], group)[:, 0], centred_within(x, group)
     row_weights = x @ np.linalg.pinv(x.T @ x, rcond=_TOLERANCE, hermitian=True)
     coefficients = row_weights.T @ y
     residual = y - x @ coefficients
@@ -96,10 +99,13 @@ def regress_within(y: Floats, x: Floats, group: Ints, query: Ints, origin: Ints)
     )
 
 
-def within(columns: Floats, group: Ints) -> Floats:
-    """Subtract from each value the mean of its group; columns have the shape (n_rows, p)."""
-    number = np.unique(group, return_inverse=True)[1]
-    count = np.bincount(number)
-    means = np.stack([sums(number, column) / count for column in columns.T], axis=1)
-    centred: Floats = columns - means[number]
+def centred_within(columns: Floats, group: Ints) -> Floats:
+    """Return columns after the mean of its group is subtracted from each value.
+
+    `columns` has the shape (n_rows, p), and `group` the number of each row's group.
+    """
+    index = np.unique(group, return_inverse=True)[1]  # the same groups, numbered without gaps
+    count = np.bincount(index)
+    means = np.stack([sums(index, column) / count for column in columns.T], axis=1)
+    centred: Floats = columns - means[index]
     return centred

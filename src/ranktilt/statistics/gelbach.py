@@ -1,4 +1,4 @@
-"""How much of a gap within lists goes with each property, by fixed effects (Gelbach 2016).
+"""How much of a gap within lists is explained by each property of documents (Gelbach 2016).
 
 A document i in the list of query q has an outcome y, such as its score or its rank. It is on one of
 two sides: g is 1 on the first side and 0 on the second. It has properties x_j, such as its length.
@@ -16,9 +16,9 @@ property, whatever the order of the properties (Gelbach, Journal of Labor Econom
 Γ_j is how much more of the property the first side has within lists: the coefficient of g in the
 regression of x_j on g and the queries. β_j is how much the outcome changes with the property.
 
-Errors are clustered by query and by document, as in `two_way`. A part is a product of two
-estimates, so its interval comes from joint draws of both, and its p is the level at which that
-interval first excludes 0 (`inversion`).
+Standard errors are clustered by query and by document, as in `two_way`. A part is a product of two
+estimates, so its interval comes from random draws of both together. Its p is the level at which
+that interval first excludes 0 (`inversion`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.statistics.fixed_effects import within
+from ranktilt.statistics.fixed_effects import centred_within
 from ranktilt.statistics.inversion import Inference, infer
 from ranktilt.statistics.two_way import TwoWayVariance, effective_number, sums
 
@@ -72,10 +72,10 @@ class InferredValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyShare:
-    """The part of a gap that goes with a property."""
+    """The part of a gap that a property explains."""
 
     part: InferredValue
-    """Γ·β: how much of the gap goes with the property, in the outcome's unit."""
+    """Γ·β: how much of the gap the property explains, in the outcome's unit."""
     difference: InferredValue
     """Γ: how much more of the property the first side has within lists, in the property's unit."""
     coefficient: InferredValue
@@ -88,7 +88,7 @@ class PropertyShare:
 
 @dataclass(frozen=True, kw_only=True)
 class Decomposition:
-    """A gap between two sides within lists, and the parts of it that go with properties."""
+    """A gap between two sides within lists, and the parts of it that properties explain."""
 
     gap: InferredValue
     """δ, the gap without the properties."""
@@ -101,8 +101,8 @@ class Decomposition:
     effective_n: float
     """Effective number of queries or of documents, whichever is smaller.
 
-    The weight of a document is the square of its side, after the mean of its list is subtracted: a
-    list with one side alone says nothing about a gap.
+    The weight of a document is the square of its side (1 or 0) minus the mean side of its list. So
+    a list whose documents are all on one side has no weight.
     """
 
 
@@ -111,7 +111,7 @@ class ListRows:
     """The rows of a decomposition: one for each document of each list."""
 
     outcome: Floats
-    """Values that are explained."""
+    """Outcome of each document, such as its score: the values that are explained."""
     side: Floats
     """1 for a document of the first side, 0 for one of the second."""
     properties: Floats
@@ -143,12 +143,13 @@ def decompose(rows: ListRows, *, draws: int = DRAWS, seed: int = 0) -> Decomposi
     fit = _Fit.from_rows(rows)
     count = fit.property_count
     variances = np.diag(fit.covariance)
-    linear = [
-        _linear(value, variance, fit.effective_n)
+    estimates = [
+        _from_variance(value, variance, fit.effective_n)
         for value, variance in zip(fit.values.tolist(), variances.tolist(), strict=True)
     ]
-    gap, remaining, *others = linear
-    differences, coefficients = others[:count], others[count:]
+    # In the order of `_Fit.values`.
+    gap, remaining, *of_properties = estimates
+    differences, coefficients = of_properties[:count], of_properties[count:]
     drawn = _joint_draws(fit, draws=draws, seed=seed)
     drawn_parts = drawn[:, :count] * drawn[:, count:]
     shares = []
@@ -201,17 +202,19 @@ class _Fit:
     @classmethod
     def from_rows(cls, rows: ListRows) -> _Fit:
         """Fit all regressions, after the mean of its list is taken from each value."""
-        outcome = within(rows.outcome[:, None], rows.query)
-        side = within(rows.side[:, None], rows.query)
-        properties = within(rows.properties, rows.query)
+        outcome = centred_within(rows.outcome[:, None], rows.query)
+        side = centred_within(rows.side[:, None], rows.query)
+        properties = centred_within(rows.properties, rows.query)
         # Properties such as prices and shares differ by many orders of magnitude. In units of their
         # spread, no column is lost in the rounding of another.
         spreads = np.sqrt(np.square(properties).mean(axis=0))
         properties = properties / spreads
-        # On the side alone: δ in column 0, then each Γ_j.
-        by_side = np.column_stack([outcome, properties])
-        short, short_influence = _least_squares(side, by_side)
-        # On the side and the properties: δ_x in row 0, then each β_j.
+        # The short regressions, on the side alone, of the outcome and of each property. Their only
+        # row of coefficients has δ in column 0, then each Γ_j.
+        outcomes = np.column_stack([outcome, properties])
+        short, short_influence = _least_squares(side, outcomes)
+        # The long regression, of the outcome on the side and all properties. Its only column of
+        # coefficients has δ_x in row 0, then each β_j.
         regressors = np.column_stack([side, properties])
         long, long_influence = _least_squares(regressors, outcome)
         influence = np.column_stack(
@@ -227,7 +230,7 @@ class _Fit:
         numbers = [effective_number(sums(index, weight)) for index in (rows.query, rows.document)]
         return cls(
             values=values,
-            covariance=_covariance(influence * _small_lists(rows.query)[:, None], rows),
+            covariance=_covariance(influence * _small_list_factors(rows.query)[:, None], rows),
             spreads=spreads,
             inflation=_inflation(regressors)[1:],
             effective_n=float(np.fmin.reduce(numbers)),
@@ -258,23 +261,23 @@ def _inflation(regressors: Floats) -> Floats:
     return inflation
 
 
-def _small_lists(query: Ints) -> Floats:
+def _small_list_factors(query: Ints) -> Floats:
     """Return √(n_q / (n_q − 1)) of each row, where n_q is the length of the row's list.
 
     The mean of a list was fitted to the same rows, which makes their residuals too small by this
     factor.
     """
-    number = np.unique(query, return_inverse=True)[1]
-    count = np.bincount(number)[number].astype(np.float64)
-    factors: Floats = np.sqrt(count / np.maximum(count - 1, 1))
+    list_number = np.unique(query, return_inverse=True)[1]
+    length = np.bincount(list_number)[list_number].astype(np.float64)
+    factors: Floats = np.sqrt(length / np.maximum(length - 1, 1))
     return factors
 
 
 def _covariance(influence: Floats, rows: ListRows) -> Floats:
-    """Return the two-way covariance V_q + V_o − V_qo (see `two_way`).
+    """Return the two-way covariance V_q + V_o − V_qo: by query, by document, and by both together.
 
-    Negative eigenvalues, which no covariance has, are set to 0. Each variance is at least that over
-    queries alone, and that over documents alone.
+    Negative eigenvalues, which no covariance has, are set to 0. Each variance is at least as large
+    as the one over queries alone, and as the one over documents alone.
     """
     cells = rows.query * (int(rows.document.max()) + 1) + rows.document
     _, cell = np.unique(cells, return_inverse=True)
@@ -308,17 +311,19 @@ def _joint_draws(fit: _Fit, *, draws: int, seed: int) -> Floats:
     return drawn
 
 
-def _linear(value: float, variance: float, effective_n: float) -> InferredValue:
+def _from_variance(value: float, variance: float, effective_n: float) -> InferredValue:
     """Infer a coefficient from its variance, by the t distribution; no draws are needed."""
     known = TwoWayVariance(of_queries=variance, of_both=variance, effective_n=effective_n)
-    inference = infer(np.full(1, value), value, variance=known, neutral=0.0, bounds=_UNBOUNDED)
+    no_resamples = np.full(1, value)  # a single value has no spread, so `infer` takes the variance
+    inference = infer(no_resamples, value, variance=known, neutral=0.0, bounds=_UNBOUNDED)
     return InferredValue.from_inference(value, inference)
 
 
 def _from_draws(value: float, drawn: Floats, effective_n: float) -> InferredValue:
     """Infer a value from draws of it.
 
-    The ends of their interval are stretched by t(G − 1) / 1.96 · √(G / (G − 1)) (`inversion`).
+    The distances of the ends of their percentile interval from the value are multiplied by
+    t(G − 1) / 1.96 · √(G / (G − 1)), because few queries or documents vary too little.
     """
     variance = float(np.var(drawn)) if len(drawn) else 0.0
     known = TwoWayVariance(of_queries=variance, of_both=variance, effective_n=effective_n)

@@ -1,19 +1,22 @@
 """Whether groups of queries differ: Welch's test with documents in its error, and shuffled groups.
 
-A *score* is what a query adds to an estimate: its residual at the value over all queries,
-``total − ratio · weight``. If all groups have the same ratio, the scores of each group have a mean
-of 0, whatever the weights of its queries are. So one statistic serves means, ratios, and the log of
-a ratio, whose scores are its influence.
+An estimate is a ratio over queries, ``Σ total / Σ weight``. The *score* of a query is what it adds
+to the estimate, ``total − ratio · weight``, with the ratio over all queries. If all groups have the
+same ratio, the scores of each group have a mean of 0, whatever the weights of its queries are. So
+one test serves means, ratios, and the log of a ratio.
 
-Two tests, of which the larger p counts:
+A score is a sum over *cells*: a cell is one document under one query. Two tests are made, and the
+larger p counts:
 
-- Welch's F (Biometrika 38, 1951), which lets the groups scatter differently. Documents that many
-  queries of a group share make its mean less certain than its queries tell; what they add to the
-  covariance of the group means is added (Cameron, Gelbach & Miller 2011), as far as it adds, and a
-  group has no more degrees of freedom than documents.
-- The same statistic among those of shuffled groups. It is exact where queries could have been of
-  any group, and studentized, so that it stays valid where the groups scatter differently (Pauly,
-  Brunner & Konietschke, Journal of the Royal Statistical Society B 77(2), 2015).
+- Welch's F (Biometrika 38, 1951), which allows the groups to have different variances. If many
+  queries of a group share documents, its mean is less certain than the number of its queries says.
+  So the covariance of the group means gets a term for shared documents (Cameron, Gelbach & Miller
+  2011), but never becomes smaller by it. A group has at most as many degrees of freedom as
+  documents.
+- A permutation test, which compares the same statistic with its values for shuffled groups. It is
+  exact if the groups mean nothing. The statistic divides by the groups' variances, so that the test
+  stays valid if these differ (Pauly, Brunner & Konietschke, Journal of the Royal Statistical
+  Society B 77(2), 2015).
 
 docs/measures/statistics.md explains the rule to users; benchmarks/intervals.py measures the level.
 """
@@ -33,6 +36,10 @@ from ranktilt.statistics.two_way import effective_number, sums
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _EPSILON = 1e-12
+"""Relative difference below which two statistics count as equal, and the rest is rounding.
+
+It is also the smallest number of degrees of freedom, so that nothing is divided by 0.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,9 +49,12 @@ class QueryScores:
     score: Floats
     """Score of each query, shape (n_queries,)."""
     query: Ints
-    """Query of each cell, a document under a query; empty where documents are not known."""
+    """Query of each cell, a document under a query; negative for a cell that belongs to no query.
+
+    Empty if documents are not known.
+    """
     origin: Ints
-    """Number of each cell's document, from 0."""
+    """Number of the origin of each cell's document, from 0: a document with all its rewrites."""
     residual: Floats
     """Part of each cell in the score of its query."""
     weight: Floats
@@ -53,11 +63,17 @@ class QueryScores:
     @classmethod
     def from_scores(cls, score: Floats) -> QueryScores:
         """Return scores whose documents are not known."""
-        none = np.empty(0, dtype=np.int64)
-        return cls(score=score, query=none, origin=none, residual=np.empty(0), weight=np.empty(0))
+        no_cells = np.empty(0, dtype=np.int64)
+        return cls(
+            score=score,
+            query=no_cells,
+            origin=no_cells,
+            residual=np.empty(0),
+            weight=np.empty(0),
+        )
 
     def select(self, mask: npt.NDArray[np.bool_]) -> QueryScores:
-        """Return the scores of some queries, numbered anew, with their cells."""
+        """Return the scores of the queries of a mask, numbered anew, with their cells."""
         number = np.cumsum(mask) - 1
         has_query = self.query >= 0
         is_kept = has_query & mask[np.where(has_query, self.query, 0)]
@@ -75,11 +91,11 @@ class DifferenceTest:
     """Whether the means of groups differ."""
 
     p: float
-    """The larger of both."""
+    """The larger of the two p below."""
     shuffle_p: float
-    """p among shuffled groups."""
+    """p of the permutation test."""
     welch_p: float
-    """p of Welch's test, with what documents add to its error."""
+    """p of Welch's test, whose error includes what shared documents add."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +103,7 @@ class GroupDifferences:
     """All groups tested together, and each against all others."""
 
     together: DifferenceTest
+    """Test of all groups."""
     against_rest: tuple[DifferenceTest, ...]
     """A test for each group, in the order of their numbers."""
 
@@ -103,29 +120,32 @@ def group_differences(
     group : ndarray of int64, shape (n_queries,)
         Group of each query, from 0 without gaps; each has at least two queries.
     resamples, seed : int
-        Number of shuffles, and where they start.
+        Number of shuffles, and their seed.
     """
     count = int(group.max()) + 1
     together_p, rest_ps = _shuffle_ps(scores.score, group, resamples=resamples, seed=seed)
     against_rest = []
     for number in range(count):
         is_member = (group == number).astype(np.int64)
-        against_rest.append(_larger(rest_ps[number], welch_p(scores, is_member)))
+        against_rest.append(_difference_test(rest_ps[number], welch_p(scores, is_member)))
     return GroupDifferences(
-        together=_larger(together_p, welch_p(scores, group)), against_rest=tuple(against_rest)
+        together=_difference_test(together_p, welch_p(scores, group)),
+        against_rest=tuple(against_rest),
     )
 
 
-def _larger(shuffle_p: float, of_welch: float) -> DifferenceTest:
+def _difference_test(shuffle_p: float, p_of_welch: float) -> DifferenceTest:
+    """Join the p of both tests; if one is NaN, the other counts."""
     return DifferenceTest(
-        p=float(np.fmax(shuffle_p, of_welch)), shuffle_p=shuffle_p, welch_p=of_welch
+        p=float(np.fmax(shuffle_p, p_of_welch)), shuffle_p=shuffle_p, welch_p=p_of_welch
     )
 
 
 def welch_p(scores: QueryScores, group: Ints) -> float:
     """Return the p of Welch's test that all groups have the same mean score.
 
-    Without documents it is that of Welch's analysis of variance. 1 where no score varies.
+    If documents are not known, it is the p of Welch's analysis of variance. 1 if all scores are
+    equal, and 0 if they differ between groups but never within one.
     """
     sizes = np.bincount(group).astype(np.float64)
     means = np.bincount(group, weights=scores.score) / sizes
@@ -137,28 +157,31 @@ def welch_p(scores: QueryScores, group: Ints) -> float:
     if not pooled > 0:
         return 0.0
     variances = squares / (sizes - 1)
-    # A group whose queries all agree, as on 0, has the scatter of the others.
+    # A group whose queries all have the same score gets the variance of all groups together: so few
+    # queries do not show that it has none.
     variances = np.where(variances > 0, variances, pooled) / sizes
     documents = effective_documents(scores, group)
-    covariance = np.diag(variances) + _of_documents(scores, group, means, sizes)
-    # Differences from the first group hold all that groups can differ in.
+    covariance = np.diag(variances) + _document_covariance(scores, group, means, sizes)
+    # All groups are equal exactly if none differs from the first.
     contrast = np.hstack([-np.ones((len(sizes) - 1, 1)), np.eye(len(sizes) - 1)])
     differences = contrast @ means
     distance = float(differences @ np.linalg.solve(contrast @ covariance @ contrast.T, differences))
+    # Welch's correction of F, and his degrees of freedom between and within groups.
     precision = 1 / variances
     share = 1 - precision / precision.sum()
     between = len(sizes) - 1
     freedom = np.fmax(np.fmin(sizes, documents) - 1, _EPSILON)
-    spare = float((share**2 / freedom).sum())
-    correction = 1 + 2 * (between - 1) / (between * (between + 2)) * spare
-    within = between * (between + 2) / (3 * spare)
+    uncertainty = float((share**2 / freedom).sum())
+    correction = 1 + 2 * (between - 1) / (between * (between + 2)) * uncertainty
+    within = between * (between + 2) / (3 * uncertainty)
     return float(special.fdtrc(between, within, distance / between / correction))
 
 
 def effective_documents(scores: QueryScores, group: Ints) -> Floats:
-    """Return the effective number of documents behind each group (Kish 1965).
+    """Return the effective number of documents of each group, (Σ w)² / Σ w² (Kish 1965).
 
-    NaN where documents are not known. `group` may be −1 for queries of no group.
+    w is the weight of each document in the group's queries. NaN if documents are not known. `group`
+    may be −1 for queries of no group.
     """
     count = int(group.max(initial=-1)) + 1
     numbers = np.full(count, np.nan)
@@ -172,11 +195,12 @@ def effective_documents(scores: QueryScores, group: Ints) -> Floats:
     return numbers
 
 
-def _of_documents(scores: QueryScores, group: Ints, means: Floats, sizes: Floats) -> Floats:
-    """Return what shared documents add to the covariance of the group means, where they add.
+def _document_covariance(scores: QueryScores, group: Ints, means: Floats, sizes: Floats) -> Floats:
+    """Return what shared documents add to the covariance of the group means.
 
-    ``V_o − V_qo``: the products of residuals of one document under two different queries. It may be
-    negative in some direction, which is then left as if documents were not shared.
+    It is ``V_o − V_qo``, the variance over documents minus that over cells. What is left are the
+    products of residuals of one document under two different queries. This matrix may have negative
+    eigenvalues, by which documents would make the means more certain; they are set to 0.
     """
     count = len(sizes)
     if not len(scores.query):
@@ -186,39 +210,43 @@ def _of_documents(scores: QueryScores, group: Ints, means: Floats, sizes: Floats
     cells = np.bincount(query, minlength=len(group))[query]
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(query_weight > 0, scores.weight / query_weight, 1 / cells)
-    # Centred within the group, or a difference between groups would count as its own error.
+    # The mean of the group is subtracted, or a difference between groups would count as error.
     residual = (scores.residual - means[group[query]] * share) / sizes[group[query]]
     origin = np.unique(scores.origin, return_inverse=True)[1]
     totals = np.zeros((count, int(origin.max()) + 1))
     np.add.at(totals, (group[query], origin), residual)
-    cells_squared = np.bincount(group[query], weights=residual**2, minlength=count)
-    values, vectors = np.linalg.eigh(totals @ totals.T - np.diag(cells_squared))
-    added: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    squares_of_cells = np.bincount(group[query], weights=residual**2, minlength=count)
+    values, vectors = np.linalg.eigh(totals @ totals.T - np.diag(squares_of_cells))
+    covariance: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
     documents = effective_documents(scores, group)
-    # G / (G − 1), as for one estimate: few documents show too little of their scatter.
+    # The factor G / (G − 1) of a variance: few documents vary less around their own mean.
     stretch = np.sqrt(documents / np.fmax(documents - 1, _EPSILON))
     stretch = np.where(np.isnan(stretch), 1.0, stretch)  # a group whose documents are not known
-    added *= np.outer(stretch, stretch)
-    return added
+    covariance *= np.outer(stretch, stretch)
+    return covariance
 
 
 def _shuffle_ps(
     score: Floats, group: Ints, *, resamples: int, seed: int
 ) -> tuple[float, list[float]]:
-    """Return the p of all groups together and of each against the rest, among shuffled groups."""
+    """Return the p of the permutation test: of all groups together, and of each against the rest.
+
+    Scores are in order of group, so shuffling them is the same as shuffling the groups.
+    """
     count = int(group.max()) + 1
     ordered = score[np.argsort(group, kind="stable")]
     sizes = np.bincount(group).astype(np.float64)
     if not float(((score - score.mean()) ** 2).sum()) > _EPSILON**2:
         return 1.0, [1.0] * count
-    observed_all, observed_rest = _statistics(ordered[None, :], sizes)
-    hits_all, hits_rest = 0, np.zeros(count, dtype=np.int64)
+    observed_together, observed_rest = _statistics(ordered[None, :], sizes)
+    hits_together, hits_rest = 0, np.zeros(count, dtype=np.int64)
     for shuffled in _shuffles(ordered, resamples, seed):
-        statistic, against_rest = _statistics(shuffled, sizes)
-        hits_all += int((statistic >= observed_all[0] * (1 - _EPSILON)).sum())
+        together, against_rest = _statistics(shuffled, sizes)
+        hits_together += int((together >= observed_together[0] * (1 - _EPSILON)).sum())
         hits_rest += (against_rest >= observed_rest[0] * (1 - _EPSILON)).sum(axis=0)
-    together = (1 + hits_all) / (1 + resamples)
-    return together, ((1 + hits_rest) / (1 + resamples)).tolist()
+    # The observed groups count as one more shuffle, so that no p is 0.
+    together_p = (1 + hits_together) / (1 + resamples)
+    return together_p, ((1 + hits_rest) / (1 + resamples)).tolist()
 
 
 def _shuffles(ordered: Floats, resamples: int, seed: int) -> Iterator[Floats]:
@@ -232,31 +260,34 @@ def _shuffles(ordered: Floats, resamples: int, seed: int) -> Iterator[Floats]:
 def _statistics(ordered: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     """Return Welch's statistic of each draw, and the squared t of each group against the rest.
 
-    `ordered` has the scores of the first group first, then those of the second, and so on. One
-    query with the scatter of all is added to each group's variance: a few equal scores do not make
-    a group certain.
+    Each row of `ordered` is a draw: the scores of the first group, then those of the second, and so
+    on, with the numbers of queries in `sizes`.
     """
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     totals = np.add.reduceat(ordered, starts, axis=1)
     squares = np.add.reduceat(ordered**2, starts, axis=1)
-    whole_total = totals.sum(axis=1, keepdims=True)
-    whole_square = squares.sum(axis=1, keepdims=True)
+    total_of_all = totals.sum(axis=1, keepdims=True)
+    squares_of_all = squares.sum(axis=1, keepdims=True)
     size = float(sizes.sum())
-    overall = (whole_square - whole_total**2 / size) / (size - 1)
-    means, errors = _moderated(totals, squares, sizes, overall)
+    overall_variance = (squares_of_all - total_of_all**2 / size) / (size - 1)
+    means, errors = _moderated_means(totals, squares, sizes, overall_variance)
     precision = 1 / errors
     centre = (precision * means).sum(axis=1, keepdims=True) / precision.sum(axis=1, keepdims=True)
     together: Floats = (precision * (means - centre) ** 2).sum(axis=1)
-    rest_means, rest_errors = _moderated(
-        whole_total - totals, whole_square - squares, size - sizes, overall
+    rest_means, rest_errors = _moderated_means(
+        total_of_all - totals, squares_of_all - squares, size - sizes, overall_variance
     )
     against_rest: Floats = (means - rest_means) ** 2 / (errors + rest_errors)
     return together, against_rest
 
 
-def _moderated(
-    totals: Floats, squares: Floats, sizes: Floats, overall: Floats
+def _moderated_means(
+    totals: Floats, squares: Floats, sizes: Floats, overall_variance: Floats
 ) -> tuple[Floats, Floats]:
-    """Return means and their squared errors, with one more query of the overall variance."""
-    within = np.maximum(squares - totals**2 / sizes, 0.0)
-    return totals / sizes, (within + overall) / sizes / sizes
+    """Return the means of groups and their squared standard errors.
+
+    Each group's sum of squares gets one more query that is as far from the mean as the overall
+    variance says. Otherwise a few queries with equal scores would have no error at all.
+    """
+    squares_within = np.maximum(squares - totals**2 / sizes, 0.0)
+    return totals / sizes, (squares_within + overall_variance) / sizes / sizes

@@ -11,9 +11,9 @@ and G are `total`, `of_queries` and `effective_n` of a `TwoWayVariance`. The p i
 the interval first excludes the neutral value, which favours nobody. So "p < .05" and "the 95 %
 interval excludes the neutral value" are one statement.
 
-Near a bound of the estimate, resamples show too little of what could be on its far side. There the
-interval is at least as wide, and p at least as large, as the exact ones of a share (`_near_bound`).
-docs/measures/statistics.md explains the rule to users.
+If an estimate is near its smallest or largest possible value, as a share of .98 is, resamples vary
+too little. Then the interval is at least as wide, and p at least as large, as the exact ones of a
+share (`_near_bound`). docs/measures/statistics.md explains the rule to users.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ALPHA = 0.05
 TAIL = 0.002
 """Smallest level α of an interval whose end is read from the order of the resamples.
 
-Beyond it, α/2 of the resamples are too few to go by, and the tail of a t distribution is used.
+For a smaller α, only a few resamples lie beyond the end, and the tail of a t distribution is used.
 """
 FAR_SHARE = 0.25
 """Largest distance of an estimate from a bound that counts as near.
@@ -41,12 +41,13 @@ FAR_SHARE = 0.25
 It is a share of the span, the distance between the two bounds of the estimate.
 """
 FEW_VOTES = 5.0
-"""Number of votes on the far side from which resamples show enough of them.
+"""Number of far votes from which resamples alone are enough.
 
-"Votes" are the equal weights of an imagined sample; see `_near_bound`.
+An estimate near a bound is treated as a share of equal votes. The far votes are those for the side
+that has nearly none: for a share of .97, the other .03 (`_near_bound`).
 """
 ROUNDING = 1e-9
-"""Share of an estimate's scale below which differences are rounding."""
+"""Largest difference that counts as rounding, relative to the size of an estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +108,12 @@ def infer(
         return _without_spread(
             value, variance=variance, neutral=neutral, bounds=bounds, noise=noise, dropped=dropped
         )
+    # The upper end is that of the negated resamples, negated again.
     lower = _End(ordered, value, variance)
     upper = _End(-ordered[::-1], -value, variance)
     low, high = np.clip([lower.at(lower.order_95), -upper.at(upper.order_95)], *bounds).tolist()
-    # The bootstrap's spread, widened by what documents add. `of_both` has no factor G/(G − 1), as
-    # the spread has none; an effect's `detectable` is computed from this error.
+    # The bootstrap's standard deviation, widened by what documents add. Neither of the two
+    # variances has the factor G/(G − 1).
     error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
     end, end_neutral = (lower, neutral) if neutral < value else (upper, -neutral)
     p = 1.0 if neutral == value else end.p(end_neutral)
@@ -122,8 +124,8 @@ def infer(
 def student_p(value: float, *, variance: TwoWayVariance, neutral: float) -> float:
     """Return the p of `neutral` by Student's t; NaN where nothing varies.
 
-    Of a mean over queries it is that of the paired t test. Far in the tails, where a correction for
-    many tests looks, it keeps its level better than resamples of few queries.
+    For a mean over queries, it is the p of the paired t test. For a very small p, as a correction
+    for many tests needs it, it is more reliable than resamples of few queries.
     """
     freedom = variance.effective_n - 1
     if not (freedom > 0 and variance.total > 0):
@@ -141,10 +143,10 @@ def _noise(value: float, neutral: float, bounds: tuple[float, float]) -> float:
 
 
 class _End:
-    """The lower end of an interval, at every level, from the order of the resamples.
+    """The lower end of an interval at any level α, from the order of the resamples.
 
-    The upper end is the lower end of the negated resamples, negated. An `order` is a number of
-    resamples, counted from the lowest, from 1.
+    An `order` is the position of a resample, counted from the lowest one, from 1. `neutral` is the
+    neutral value of the estimate.
     """
 
     def __init__(self, ordered: Floats, value: float, variance: TwoWayVariance) -> None:
@@ -174,9 +176,9 @@ class _End:
 
         The level is interpolated between the two resamples on both sides of the neutral value.
         """
-        first = max(int(TAIL / ALPHA * self.order_95), 1)
+        first = max(int(TAIL / ALPHA * self.order_95), 1)  # the order at the level TAIL
         if neutral < self.at(first):
-            return self._beyond(neutral, first)
+            return self._p_beyond(neutral, first)
         # The ends rise with the order, up to the median, where the interval has no width.
         orders = range(first, len(self.ordered) // 2 + 1)
         crossing = bisect_left(orders, True, key=lambda order: self.at(order) > neutral)
@@ -187,14 +189,14 @@ class _End:
         low, high = self.level(orders[crossing - 1]), self.level(orders[crossing])
         return low + share * (high - low)
 
-    def _beyond(self, neutral: float, first: int) -> float:
-        """Return p for a neutral value beyond the outermost resamples.
+    def _p_beyond(self, neutral: float, first: int) -> float:
+        """Return p for a neutral value that is below the end at the order `first`.
 
-        It is the tail of a t distribution with the scale of these resamples.
+        It is the tail of a t distribution whose scale fits the resample at this order.
         """
         quantile = float(special.ndtri(self.level(first) / 2))
         scale = (self.value - float(self.ordered[first - 1])) / -quantile
-        if scale <= 0:  # so few resamples lie below the value
+        if scale <= 0:  # fewer than `first` resamples lie below the value
             return self.level(first)
         t = (self.value - neutral) / (self.stretch * scale)
         return float(2 * special.stdtr(self.freedom, -t))
@@ -208,16 +210,17 @@ def _near_bound(
     neutral: float,
     bounds: tuple[float, float],
 ) -> Inference:
-    """Widen an interval near a bound of the estimate to the interval of a share of few votes.
+    """Widen an interval if the estimate is near one of its bounds.
 
-    Where all but a few votes are on one side, resamples cannot tell how many more could be on the
-    other. So the estimate is taken for a share of n votes, few of them on the far side, with n such
-    that the share has the variance of the estimate (Korn and Graubard, Survey Methodology 24(2),
-    1998). Its exact interval (Clopper and Pearson, Biometrika 26(4), 1934) is the least width.
+    Think of the estimate as a share of n equal votes. Near a bound, all but a few votes are on one
+    side, and resamples of these votes cannot show how many more could be on the other, *far* side.
+    n is chosen so that a share of n votes has the variance of the estimate (Korn and Graubard,
+    Survey Methodology 24(2), 1998). The result is at least as wide as the exact interval of this
+    share (Clopper and Pearson, Biometrika 26(4), 1934).
 
-    The far side is the one that the estimate is close to having nothing of: for a share of .03 of
-    the protected group it is this group, for one of .97 the other. Here the variance is `total`,
-    with its factor G/(G − 1), as for the interval that is widened.
+    For a share of .03 of the protected group, the far side is this group; for a share of .97, it is
+    the other group. The variance here is `total`, with its factor G/(G − 1), as for the interval
+    that is widened.
     """
     low, high = bounds
     span = high - low
@@ -230,7 +233,7 @@ def _near_bound(
     far_votes = far_share * votes
     if far_share > FAR_SHARE or not 0 < far_votes < FEW_VOTES:
         return inference
-    # Distances from the bound, in the unit of the estimate.
+    # The ends of the exact interval, as distances from the near bound.
     farthest = span * float(special.betaincinv(far_votes + 1, votes - far_votes, 1 - ALPHA / 2))
     nearest = span * float(special.betaincinv(far_votes, votes - far_votes + 1, ALPHA / 2))
     neutral_share = float(np.clip((high - neutral if is_above else neutral - low) / span, 0, 1))
@@ -257,7 +260,11 @@ def _without_spread(
     noise: float,
     dropped: int,
 ) -> Inference:
-    """Infer from an estimate that is the same in every resample of the queries."""
+    """Return interval and p of an estimate that is the same in every resample of the queries.
+
+    `noise` is the largest difference that rounding can make; the other parameters are those of
+    `infer`.
+    """
     if variance.of_both > noise**2:  # queries agree, documents do not
         # As in `infer`, the error has no factor G/(G − 1); interval and p have it.
         error = float(np.sqrt(variance.of_both))
@@ -271,8 +278,8 @@ def _without_spread(
     is_lowest, is_highest = (abs(value - bound) <= noise for bound in bounds)
     is_between = lowest < neutral < highest
     if (is_lowest or is_highest) and np.isfinite(bounds).all() and is_between:
-        # All of G votes on one side (Clopper & Pearson 1934): a share below .025^(1/G) would have
-        # given this with a probability of less than .025.
+        # All of G votes are on one side. If that side's true share were below .025^(1/G), this
+        # would have a probability of less than .025 (Clopper & Pearson 1934).
         smallest_share = (ALPHA / 2) ** (1 / number)
         span = highest - lowest
         share = (neutral - lowest) / span
@@ -282,7 +289,7 @@ def _without_spread(
             low, high, share = value, highest - span * smallest_share, 1 - share
         p = min(2 * share**number, 1.0)
         return Inference(low=low, high=high, error=0.0, p=p, dropped=dropped)
-    # All of G votes lie on one side of neutral, and nothing varies that could say how far. So p is
-    # that of a sign test: each vote falls on either side with a probability of .5.
+    # All of G votes lie on one side of the neutral value, and no variance says how far from it. So
+    # p is that of a sign test: each vote falls on either side with a probability of .5.
     p = 1.0 if abs(value - neutral) <= noise else min(2 * 0.5**number, 1.0)
     return Inference(low=value, high=value, error=0.0, p=p, dropped=dropped)

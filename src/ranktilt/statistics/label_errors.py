@@ -1,4 +1,4 @@
-"""Labels that err: corrected shares and gaps, and how uncertain error rates widen an interval.
+"""Wrong labels: corrected shares and gaps, and how uncertain error rates widen an interval.
 
 A label says to which group a document belongs, and may be wrong. `Confusion` has a matrix M of how
 often documents of each group g get each label l: M[l, g] = P(label l | group g). Shares by label
@@ -10,7 +10,7 @@ With two groups, this is the correction of Rogan and Gladen (American Journal of
     J = sensitivity + specificity − 1
 
 a share is (observed share + specificity − 1)/J, and a gap between two shares is T_obs/J, where
-T_obs is the observed gap. J is the determinant of M: 1 without errors, 0 for labels by coin.
+T_obs is the observed gap. J is the determinant of M: 1 without errors, 0 for random labels.
 
 Error rates come from a sample of checked documents, so they are uncertain themselves. The variance
 of a corrected gap is
@@ -19,7 +19,8 @@ of a corrected gap is
 
 If J is less than four of its standard errors above 0, Fieller's interval of a ratio is used instead
 (Journal of the Royal Statistical Society B 16(2), 1954), which need not be symmetric. In variances,
-a rate of x in n documents counts as (x + ½)/(n + 1): no error among few documents is no certainty.
+a rate of x in n documents counts as (x + ½)/(n + 1). Otherwise a rate of 0 among few checked
+documents would have no error at all.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ FEWEST_ERRORS = 2.0
 FIELLER_BELOW = 4.0
 """`Confusion.strength` below which Fieller's interval is used."""
 _USELESS = 1e-9
-"""Largest J at which labels say nothing about groups."""
+"""J up to which labels count as no better than chance."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,10 +130,13 @@ class Confusion:
         totals : ndarray of float64, shape (n_labels,)
             Shares by label, minus the shares at which the value would be neutral.
         """
-        of_labels = weights @ self.inverse
-        of_groups = self.inverse @ totals
+        # The derivative of weights · M⁻¹ · totals by a rate of group g and label l is
+        # −(weights · M⁻¹)[l] · (M⁻¹ · totals)[g].
+        label_weights = weights @ self.inverse
+        group_totals = self.inverse @ totals
         parts = [
-            -of_groups[group] * (self._root(group).T @ of_labels) for group in range(self.size)
+            -group_totals[group] * (self._root(group).T @ label_weights)
+            for group in range(self.size)
         ]
         # + 0.0 turns −0.0 into 0.0, which would be printed with its sign.
         return np.concatenate(parts) + 0.0
@@ -166,8 +170,10 @@ class Gap:
     """p if the true distance is 0."""
 
 
-def widened(gap: Gap, rate_error: float) -> Gap:
+def gap_with_rate_error(gap: Gap, rate_error: float) -> Gap:
     """Return the gap with an interval and a p that include the error of uncertain rates.
+
+    `rate_error` is the standard error that uncertain rates add to the gap.
 
     The lower and the upper half of the interval are widened separately: the squares of the
     half-width and of 1.96 rate errors add up. So an interval that is not symmetric stays so. The p
@@ -193,7 +199,7 @@ def _widened_p(gap: Gap, rate_error: float) -> float:
     """Return the p of a gap after the error of uncertain rates is added to its own."""
     if not 0 < gap.p < 1 or gap.value == 0:
         return gap.p
-    # An interval that first excludes 0 at z errors has the error |value| / z.
+    # An interval that first excludes 0 at z standard errors has the standard error |value| / z.
     sampling_error = abs(gap.value) / float(-special.ndtri(gap.p / 2))
     return float(2 * special.ndtr(-abs(gap.value) / np.hypot(sampling_error, rate_error)))
 

@@ -1,8 +1,9 @@
 """Compact letter displays: many pairwise decisions as a few shared letters.
 
-A table of rankers has a letter or several for each one. Two rankers that share a letter cannot be
-distinguished; two without a common letter differ. The algorithm, "insert and absorb", is by
-H.-P. Piepho, Journal of Computational and Graphical Statistics 13(2), 2004.
+A table of rankers, for example, has one or more letters for each ranker. Two rankers that share a
+letter cannot be distinguished; two without a common letter differ. The rankers are called *members*
+here. The algorithm, "insert and absorb", is by H.-P. Piepho, Journal of Computational and Graphical
+Statistics 13(2), 2004.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ Bools = npt.NDArray[np.bool_]
 def letter_sets(differs: Bools) -> list[tuple[int, ...]]:
     """Return the largest sets of members of which no two differ; each set is a letter.
 
-    These are the sets that Piepho's algorithm leaves, which splits a set at each pair that differs
-    (insert) and drops a set within another one (absorb). Here they are found as the maximal cliques
-    of the members that do not differ, which takes a thousandth of the time for a hundred members:
-    C. Bron, J. Kerbosch, Communications of the ACM 16(9), 1973.
+    Piepho's algorithm splits a set at each pair that differs (insert) and drops a set that is part
+    of another (absorb). The sets that it leaves are the maximal cliques of the graph in which two
+    members are connected if they do not differ. The algorithm of C. Bron and J. Kerbosch for them
+    (Communications of the ACM 16(9), 1973) takes a thousandth of the time for a hundred members.
 
     Parameters
     ----------
@@ -41,14 +42,14 @@ def letter_sets(differs: Bools) -> list[tuple[int, ...]]:
 
 
 class _Search(NamedTuple):
-    """A set that may grow."""
+    """A set of which no two members differ, and which may grow: a state of Bron and Kerbosch."""
 
     members: tuple[int, ...]
-    """Its members."""
+    """Members of the set."""
     candidates: frozenset[int]
-    """Members that could join it."""
+    """Members that could join the set."""
     known: frozenset[int]
-    """Members that could join it, whose sets were all found before."""
+    """Members that could join too, but only to sets that other branches of the search return."""
 
 
 def _maximal_sets(differs: Bools) -> Iterator[tuple[int, ...]]:
@@ -64,7 +65,8 @@ def _maximal_sets(differs: Bools) -> Iterator[tuple[int, ...]]:
         if not candidates and not known:
             yield tuple(sorted(members))
             continue
-        # Some largest set holds the pivot or a member that differs from it.
+        # Every largest set has the pivot or a member that differs from it. So only these need to be
+        # tried; the pivot with the most neighbours leaves the fewest.
         joinable = {member: len(candidates & neighbours[member]) for member in candidates | known}
         pivot = max(sorted(joinable), key=joinable.__getitem__)
         for member in sorted(candidates - neighbours[pivot]):
@@ -85,7 +87,7 @@ def compact_letters(differs: Bools, most: int | None = None) -> list[str]:
     differs : ndarray of bool, shape (n, n)
         Which two members differ, as in `letter_sets`; the first member gets ``a``.
     most : int, optional
-        Most letters: if more are needed, which nobody could read, all members have none.
+        Most letters. If more are needed, which nobody could read, all members get an empty text.
 
     Returns
     -------
@@ -93,12 +95,14 @@ def compact_letters(differs: Bools, most: int | None = None) -> list[str]:
         Such as ``["a", "ab", "b"]``. Beyond 52 sets a letter has a number: ``a2``.
     """
     letters = [""] * len(differs)
-    sets = letter_sets(differs) if most is None else list(islice(_maximal_sets(differs), most + 1))
+    # One set too many is enough to know that there are too many.
+    last = None if most is None else most + 1
+    sets = sorted(islice(_maximal_sets(differs), last))
     if most is not None and len(sets) > most:
         return letters
-    for index, members in enumerate(sorted(sets)):
-        round_number, position = divmod(index, len(ascii_letters))
-        letter = ascii_letters[position] + (str(round_number + 1) if round_number else "")
+    for index, members in enumerate(sets):
+        alphabet_number, position = divmod(index, len(ascii_letters))
+        letter = ascii_letters[position] + (str(alphabet_number + 1) if alphabet_number else "")
         for member in members:
             letters[member] += letter
     return letters

@@ -1,7 +1,7 @@
 """Permutation tests: compare a statistic with its values after labels are changed at random.
 
-If labels mean nothing, changed labels give values as large as the observed one. Flipping the sign
-of a paired difference is the same as exchanging the two labels of the pair.
+If labels mean nothing, the statistic is as large after the change as before. Changing the sign of a
+paired difference, a *flip*, is the same as exchanging the two labels of the pair.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, blocks, dots
 Floats = npt.NDArray[np.float64]
 ENUMERATED = 16
 """Most queries for which all 2^n sign vectors are tried; for more queries they are drawn."""
-_ONE_BY_ONE = 256
-"""Number of totals, the largest ones, whose labels are exchanged one by one (`exchanged_sums`)."""
+_MOST_EXCHANGED = 256
+"""Most totals whose labels are exchanged in each draw; the sum of the smaller ones is approximated.
+"""
 _EPSILON = 1e-12
-"""Difference below which two statistics count as equal, and the rest is rounding."""
+"""Difference below which two statistics count as equal, because it is only rounding."""
 
 
 def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
@@ -30,10 +31,16 @@ def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0
 
         (1 + number of |T*| ≥ |T|) / (1 + resamples)
 
-    The observed signs are one of the possible draws: they count once above and once below the
-    fraction line. For up to 16 queries all 2^n sign vectors are tried, the observed one among them,
-    and p is the exact share with |T*| ≥ |T|. p is 1 if all differences are 0, and NaN without a
-    query.
+    The two ones are the observed signs, which count as a draw. For up to 16 queries, all 2^n sign
+    vectors are tried, the observed one among them, and p is the exact share with |T*| ≥ |T|. p is 1
+    if all differences are 0, and NaN without a query.
+
+    Parameters
+    ----------
+    difference : ndarray of float64, shape (n,)
+        Difference of the two groups' values for each query.
+    resamples, seed : int, optional
+        Number of random sign vectors, and their seed.
     """
     return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
 
@@ -46,9 +53,9 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> lis
     n = len(differences[0]) if differences else 0
     if n == 0:
         return [np.nan for _ in differences]
-    signs, sampled = _sign_blocks(n, resamples, seed)
+    signs, are_random = _sign_blocks(n, resamples, seed)
     # The observed signs count as a draw. If all sign vectors are tried, they are among them.
-    extra, total = (1, resamples) if sampled else (0, 2**n)
+    extra, total = (1, resamples) if are_random else (0, 2**n)
     hits = np.zeros(len(differences), dtype=np.int64)
     observed = [abs(float(np.mean(difference))) for difference in differences]
     for block in signs:
@@ -65,21 +72,27 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> lis
 def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int = 0) -> float:
     """Return the p of the length of a mean vector, if labels mean nothing, by flipping signs.
 
-    `differences` has a vector in each row; a flip changes the sign of the whole vector. The p is
-    that of `sign_flip_p` with the length of the mean vector as T. The default has fewer resamples
-    than other tests, because each costs a product with all vectors.
+    The p is that of `sign_flip_p` with the length of the mean vector as T.
+
+    Parameters
+    ----------
+    differences : ndarray of float64, shape (n_queries, n_dimensions)
+        Difference vector of each query; a flip changes the sign of the whole vector.
+    resamples, seed : int, optional
+        Number of random sign vectors, and their seed. There are fewer than in other tests, because
+        each of them costs a product with all vectors.
     """
     if not differences.any():
         return 1.0
-    signs, sampled = _sign_blocks(len(differences), resamples, seed)
-    # Sums give the same p as means, n times as long. Their size is not known, so that rounding is
-    # allowed for in proportion to it.
+    signs, are_random = _sign_blocks(len(differences), resamples, seed)
+    # The sums of n vectors are n times as long as their means, and give the same p. As they may be
+    # of any size, rounding is allowed for in proportion to it.
     observed = float(np.linalg.norm(differences.sum(axis=0)))
     hits = 0
     for block in signs:
         lengths = np.linalg.norm(block @ differences, axis=1)
         hits += int((lengths >= observed * (1 - _EPSILON)).sum())
-    extra, total = (1, resamples) if sampled else (0, 2 ** len(differences))
+    extra, total = (1, resamples) if are_random else (0, 2 ** len(differences))
     return (extra + hits) / (extra + total)
 
 
@@ -110,21 +123,32 @@ def exchanged_sums(
 ) -> Floats:
     """Return a statistic in many draws in which the two labels of each origin may be exchanged.
 
-    An origin is what twins have in common: the document of which the two texts are versions, one of
-    each group. `totals` has what each origin adds to the statistic; an exchange of its labels
-    changes the sign. The 256 largest totals are exchanged one by one. The sum of all others, which
-    are small and many, is drawn from a normal distribution with the same variance.
+    An origin is the document of which two texts are versions, one in each group. The labels of the
+    256 origins with the largest totals are exchanged in each draw. The sum of all other totals,
+    which are small and many, is drawn from a normal distribution with the same variance.
 
-    The result has the shape (2 · draws,). Each draw counts twice: as it was drawn, and with all
-    labels exchanged. So the values are symmetric around 0, and negated totals give the same values.
-    The values depend only on the totals that are not 0, the seed and the number of draws.
+    Parameters
+    ----------
+    totals : ndarray of float64, shape (n_origins,)
+        What each origin adds to the statistic. An exchange of its labels changes the sign.
+    draws : int, optional
+        Number of draws.
+    seed : int or sequence of int, optional
+        Seed of the draws.
+
+    Returns
+    -------
+    ndarray of float64, shape (2 · draws,)
+        Each draw counts twice: as it was drawn, and with all labels exchanged. So the values are
+        symmetric around 0, and negated totals give the same values. The values depend only on the
+        totals that are not 0, the seed and the number of draws.
     """
     nonzero = totals[totals != 0]
     order = np.argsort(-np.abs(nonzero), kind="stable")
-    large, rest = nonzero[order[:_ONE_BY_ONE]], nonzero[order[_ONE_BY_ONE:]]
+    large, rest = nonzero[order[:_MOST_EXCHANGED]], nonzero[order[_MOST_EXCHANGED:]]
     if len(large):
-        # The largest total gets a plus: totals and negated totals then have the same draws, so that
-        # an audit with swapped groups has the same figures.
+        # If the largest total is negative, all are negated. Totals and negated totals then have the
+        # same draws, so that an audit with swapped groups has the same figures.
         large = large * np.sign(large[0])
     rng = np.random.default_rng(seed)
     sums = np.zeros(draws)
@@ -154,8 +178,9 @@ def t_test_p(difference: Floats) -> float:
 def shuffle_p(observed: float, null: Floats) -> float:
     """Return the two-sided p of a statistic, from its n values under random labels (`null`).
 
-    The tail on one side is ``(1 + number of values at least as far out) / (1 + n)``. The p is twice
-    the smaller tail, and at most 1. Undefined values (NaN) are dropped; p is NaN without any value.
+    The tail below is ``(1 + number of values ≤ observed) / (1 + n)``, and the tail above is the
+    same with ≥. The p is twice the smaller tail, and at most 1. Undefined values (NaN) are dropped;
+    p is NaN if none is left.
     """
     defined = null[~np.isnan(null)]
     if np.isnan(observed) or not len(defined):

@@ -18,7 +18,7 @@ FEWEST_LABELS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Powered:
+class PoweredMean:
     """A mean with its 95 % interval, and what the judge's labels are worth."""
 
     value: float
@@ -36,7 +36,7 @@ class Powered:
     """
 
 
-def powered_mean(labels: Floats, judged: Floats, more: Floats) -> Powered:
+def powered_mean(labels: Floats, judged: Floats, more: Floats) -> PoweredMean:
     """Estimate the mean human label of all units.
 
     The estimate is PPI++ (Angelopoulos, Duchi & Zrnic, 2023, arXiv 2311.01453):
@@ -61,28 +61,30 @@ def powered_mean(labels: Floats, judged: Floats, more: Floats) -> Powered:
 
     Returns
     -------
-    Powered
+    PoweredMean
         Without an interval if there are fewer than `FEWEST_LABELS`, or if all labels are the same.
     """
-    n, further = len(labels), len(more)
+    n, more_count = len(labels), len(more)
     if n < 2:
-        return Powered(value=np.nan, low=np.nan, high=np.nan, weight=np.nan, effective=np.nan)
+        return PoweredMean(value=np.nan, low=np.nan, high=np.nan, weight=np.nan, effective=np.nan)
     weight = _judge_weight(labels, judged, more)
     residuals = labels - weight * judged
-    value = float(residuals.mean()) + (weight * float(more.mean()) if further else 0.0)
+    value = float(residuals.mean()) + (weight * float(more.mean()) if more_count else 0.0)
     if n < FEWEST_LABELS or labels.min() == labels.max():
-        return Powered(value=value, low=np.nan, high=np.nan, weight=weight, effective=np.nan)
+        return PoweredMean(value=value, low=np.nan, high=np.nan, weight=weight, effective=np.nan)
+    # Variances of the means. np.var divides by n; with n − 2, this is var · n/(n − 2) / n.
     of_residuals = float(np.var(residuals)) / (n - 2)
     of_labels = float(np.var(labels)) / (n - 2)
-    of_more = weight * weight * float(np.var(more)) / further if further else 0.0
+    of_more = weight * weight * float(np.var(more)) / more_count if more_count else 0.0
     variance = of_residuals + of_more
-    half = float(special.stdtrit(n - 2, 0.975)) * float(np.sqrt(variance))
-    return Powered(
+    half_width = float(special.stdtrit(n - 2, 0.975)) * float(np.sqrt(variance))
+    return PoweredMean(
         value=value,
-        low=value - half,
-        high=value + half,
+        low=value - half_width,
+        high=value + half_width,
         weight=weight,
-        effective=n * of_labels / variance if variance > 0 else float(n + further),
+        # A judge that is never wrong is worth as many labels as there are units.
+        effective=n * of_labels / variance if variance > 0 else float(n + more_count),
     )
 
 
@@ -92,9 +94,9 @@ def _judge_weight(labels: Floats, judged: Floats, more: Floats) -> float:
     It is cov(y, f) / ((1 + n/N) · var(f)), brought into the range from 0 to 1, and 0 if the judge
     gives all units the same label.
     """
-    n, further = len(labels), len(more)
-    spread = float(np.var(np.concatenate([judged, more]), ddof=1))
-    if not further or not spread > 0:
+    n, more_count = len(labels), len(more)
+    judge_variance = float(np.var(np.concatenate([judged, more]), ddof=1))
+    if not more_count or not judge_variance > 0:
         return 0.0
     covariance = float(np.mean((labels - labels.mean()) * (judged - judged.mean())))
-    return float(np.clip(covariance / ((1 + n / further) * spread), 0.0, 1.0))
+    return float(np.clip(covariance / ((1 + n / more_count) * judge_variance), 0.0, 1.0))

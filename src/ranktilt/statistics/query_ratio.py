@@ -1,4 +1,8 @@
-"""A ratio of sums over queries, such as a mean over graded pairs, with its interval."""
+"""A ratio of sums over queries, with its interval.
+
+For example the mean difference of two grades: its numerator is a query's sum of differences, its
+denominator the query's number of graded pairs.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +35,18 @@ class QueryRatio:
     def inference(
         self, *, neutral: float, bounds: tuple[float, float], resamples: int, seed: int
     ) -> Inference:
-        """Return its 95 % interval over queries, and the p of a neutral value (see `infer`)."""
+        """Return the 95 % interval of the ratio over other queries, and the p of a neutral value.
+
+        `bounds` are the smallest and largest possible ratio, and `resamples` and `seed` those of
+        the bootstrap over queries.
+        """
         has_weight = self.denominator > 0
         numerator, denominator = self.numerator[has_weight], self.denominator[has_weight]
         numerators, denominators = resampled_means(
             [numerator, denominator], resamples=resamples, seed=seed
         )
         residual = numerator - self.value * denominator
+        # Scaling divides residuals by the sum of the denominators: they are parts of the ratio.
         influence = Influence.from_queries(residual, denominator).scaled(1.0)
         return infer(
             numerators / denominators,

@@ -44,11 +44,11 @@ def kendall_tau(first: Floats, second: Floats, variant: str = "b") -> Floats:
     ndarray of float64, shape (…)
         NaN with fewer than two systems and, for ``b``, if one scoring ties all of them.
     """
-    higher, lower = np.triu_indices(first.shape[-1], 1)
-    first_signs = np.sign(first[..., higher] - first[..., lower])
-    second_signs = np.sign(second[..., higher] - second[..., lower])
+    left, right = np.triu_indices(first.shape[-1], 1)  # each pair of systems once
+    first_signs = np.sign(first[..., left] - first[..., right])
+    second_signs = np.sign(second[..., left] - second[..., right])
     if variant == "a":
-        pairs = np.full(first.shape[:-1], float(len(higher)))
+        pairs = np.full(first.shape[:-1], float(len(left)))
     else:
         pairs = np.sqrt(np.abs(first_signs).sum(-1) * np.abs(second_signs).sum(-1))
     return _ratio((first_signs * second_signs).sum(-1), pairs)
@@ -96,8 +96,9 @@ def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERS
     systems = first.shape[-1]
     if not systems:
         return np.full(first.shape[:-1], np.nan)
-    both = np.einsum("...sd,...sd->...d", _within(first), _within(second))
-    return _extrapolated(both, persistence)
+    # At each depth, the sum over systems of the probability that both orders have the system.
+    both = np.einsum("...sd,...sd->...d", _depth_probabilities(first), _depth_probabilities(second))
+    return _extrapolated_overlap(both, persistence)
 
 
 def list_overlap(
@@ -110,8 +111,8 @@ def list_overlap(
     first_ranks, second_ranks : ndarray of int64, shape (n,)
         Ranks, from 1, of the documents that both lists hold.
     depth : int
-        How many ranks of both lists are compared: as many as the shorter one has, at most. What
-        lies below is extrapolated, as in `rank_biased_overlap`.
+        How many ranks of both lists are compared, at most as many as the shorter list has. The
+        overlap beyond them is extrapolated, as in `rank_biased_overlap`.
     persistence : float, optional
         p of `rank_biased_overlap`: the weight of each rank, relative to the rank above it.
 
@@ -123,13 +124,14 @@ def list_overlap(
     """
     if depth < 1:
         return np.nan
-    # A document is among the first d of both lists from the lower of its two ranks on.
-    since = np.maximum(first_ranks, second_ranks)
-    both = np.cumsum(np.bincount(since[since <= depth], minlength=depth + 1)[1:])
-    return float(_extrapolated(both.astype(np.float64), persistence))
+    # Both lists have a document among their first d if d is at least the larger of its two ranks.
+    lower_ranks = np.maximum(first_ranks, second_ranks)
+    counts = np.bincount(lower_ranks[lower_ranks <= depth], minlength=depth + 1)
+    both = np.cumsum(counts[1:])  # without the count of rank 0, which does not exist
+    return float(_extrapolated_overlap(both.astype(np.float64), persistence))
 
 
-def _extrapolated(both: Floats, persistence: float) -> Floats:
+def _extrapolated_overlap(both: Floats, persistence: float) -> Floats:
     """Return the rank-biased overlap, extrapolated beyond the last rank.
 
     `both` counts the systems that are among the first 1, 2, …, n of both orders.
@@ -150,17 +152,17 @@ class Ends(NamedTuple):
     """Upper end."""
 
 
-_WITHIN = 1.96
+_Z95 = 1.96
 """97.5 % quantile of the normal distribution, rounded."""
 NEARNESS = 0.3
-"""How far near resamples are from the observed means, relative to ordinary resamples."""
+"""Distance of near resamples from the observed means, as a share of that of ordinary resamples."""
 
 
 def near_resamples(means: Floats, resampled: Floats) -> Floats:
-    """Return resampled means after most of their distance from the observed means is taken off.
+    """Return *near resamples*: resampled means that are moved towards the observed means.
 
-    `means` has the shape (n_systems,) and `resampled` (resamples, n_systems).
-    `coefficient_interval` says what near resamples are for.
+    They keep `NEARNESS` of their distance. `means` has the shape (n_systems,), and `resampled` the
+    shape (resamples, n_systems). `coefficient_interval` needs them for its standard error.
     """
     near: Floats = means + NEARNESS * (resampled - means)
     return near
@@ -172,10 +174,11 @@ def coefficient_interval(
     """Return the 95 % interval of a coefficient, between `least` and 1.
 
     Resampling adds noise to both orders, which lowers every coefficient. So the percentile interval
-    is too low at its upper end: it holds the truth .83 of the time, where 95 % are claimed. If many
-    systems are nearly equal, resampling also hides how unsure their order is: orders that are noisy
-    already react less to more noise. Near resamples add less noise, which shows it. So the interval
-    reaches as far as the widest of three. With the observed value v they are:
+    is too low at its upper end: it holds the true value 83 % of the time instead of 95 %. If many
+    systems are nearly equal, resampling also hides how uncertain their order is, because an order
+    that is noisy already changes little with more noise. Near resamples add less noise and show the
+    uncertainty. So the interval reaches as far as the widest of three. With the observed value v
+    they are:
 
     - the percentile interval, from lo to hi;
     - this interval reflected in the value, from 2v − hi to 2v − lo;
@@ -195,10 +198,10 @@ def coefficient_interval(
         Smallest value that the coefficient can have.
     """
     percentile = interval(samples)
-    corrected = 2 * value - float(np.nanmean(samples))
-    reach = _WITHIN * float(np.nanstd(near_samples)) / NEARNESS
-    low = min(percentile.low, 2 * value - percentile.high, corrected - reach)
-    high = max(percentile.high, 2 * value - percentile.low, corrected + reach)
+    without_bias = 2 * value - float(np.nanmean(samples))
+    half_width = _Z95 * float(np.nanstd(near_samples)) / NEARNESS
+    low = min(percentile.low, 2 * value - percentile.high, without_bias - half_width)
+    high = max(percentile.high, 2 * value - percentile.low, without_bias + half_width)
     return Ends(low=max(least, low), high=min(1.0, high))
 
 
@@ -209,13 +212,15 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     return ratio
 
 
-def _within(scores: Floats) -> Floats:
-    """Return the probability that each system is among the first 1, 2, … n, shape (…, n, n).
+def _depth_probabilities(scores: Floats) -> Floats:
+    """Return the probability that each system is among the first 1, 2, … n.
 
-    It is below 1 and above 0 only for systems that are tied across a depth.
+    The shape is (…, n_systems, n_depths). The probability is 0 or 1, except for systems that are
+    tied across a depth: all orders of tied systems are equally likely.
     """
-    above = (scores[..., None, :] > scores[..., :, None]).sum(-1)
-    block = (scores[..., None, :] == scores[..., :, None]).sum(-1)
+    above_count = (scores[..., None, :] > scores[..., :, None]).sum(-1)
+    tied_count = (scores[..., None, :] == scores[..., :, None]).sum(-1)  # the system included
     depth = np.arange(1, scores.shape[-1] + 1)
-    share: Floats = np.clip((depth - above[..., :, None]) / block[..., :, None], 0.0, 1.0)
-    return share
+    ranks_left = depth - above_count[..., :, None]
+    probabilities: Floats = np.clip(ranks_left / tied_count[..., :, None], 0.0, 1.0)
+    return probabilities

@@ -1,10 +1,10 @@
 """Intervals of ranks: which ranks a member of an order can have, by tests of all pairs.
 
-If the probability that any of the tests shows a difference that is none is at most 5 %, all
-intervals together hold the true ranks with a probability of at least 95 %: D. Al Mohamad,
-J. J. Goeman, E. W. van Zwet, Biometrics 78(1), 2022 (simultaneous intervals by Tukey's test and its
-steps down). M. Klein, T. Wright, J. Wieczorek (JRSS C 69(3), 2020) count intervals that do not
-overlap in the same way.
+Suppose that the tests of all pairs show a false difference with a probability of at most 5 %. Then
+all intervals together hold the true ranks with a probability of at least 95 %: D. Al Mohamad,
+J. J. Goeman, E. W. van Zwet, Biometrics 78(1), 2022, with Tukey's test and its step-down version.
+M. Klein, T. Wright, J. Wieczorek (JRSS C 69(3), 2020) count intervals that do not overlap in the
+same way.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class RankIntervals(NamedTuple):
     """The interval of each member's rank; rank 1 is the highest."""
 
     best: Ints
-    """1 + the number of members that are shown to be higher."""
+    """Best rank of each member: 1 + the number of members that are shown to be higher."""
     worst: Ints
-    """n − the number of members that are shown to be lower."""
+    """Worst rank of each of n members: n − the number of members that are shown to be lower."""
 
 
 def rank_intervals(is_above: Bools) -> RankIntervals:

@@ -1,7 +1,8 @@
 """Least squares with errors clustered two ways, shares of R², and ratios of means.
 
 Rows that have a query or a document in common are not independent. A *cluster* is a set of such
-rows. Clusters of two kinds may cross: the rows of one query, and the rows of one origin.
+rows. There are clusters of two kinds: the rows of one query, and the rows of one origin, which is a
+document with all its rewrites. Each row is in one cluster of either kind.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Regression:
     r2: float
     """R²: share of the variance of y that all regressors explain together."""
     shares: Floats
-    """Part of R² that each regressor contributes, shape (p,); they sum to R². See `_shares`."""
+    """Part of R² that each regressor contributes, shape (p,): its Shapley value; they sum to R²."""
     without: Floats
     """R² of all regressors but one, for each one that is left out; shape (p,)."""
     inflation: Floats
@@ -90,18 +91,19 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     added_to_parts = added * means + coefficients * (design - means) / n
     added_to_mean = (y - y.mean()) / n
     estimates = np.concatenate([[y.mean()], coefficients, coefficients * means])
-    half = _half_widths(np.column_stack([added_to_mean, added, added_to_parts]), first, second)
-    intervals = np.column_stack([estimates, estimates - half, estimates + half])
+    added_to_all = np.column_stack([added_to_mean, added, added_to_parts])
+    half_widths = _half_widths(added_to_all, first, second)
+    intervals = np.column_stack([estimates, estimates - half_widths, estimates + half_widths])
     mean, of_coefficients, of_parts = np.split(intervals, [1, p + 2])
-    explained = _explained(y, x)
+    r2_of_subsets = _r2_of_subsets(y, x)
     full = (1 << p) - 1  # the subset with every column
-    without = [explained[full & ~(1 << column)] for column in range(p)]
+    without = [r2_of_subsets[full & ~(1 << column)] for column in range(p)]
     return Regression(
         mean=mean[0],
         coefficients=of_coefficients,
         parts=of_parts,
-        r2=float(explained[full]),
-        shares=_shares(explained, p),
+        r2=float(r2_of_subsets[full]),
+        shares=_shapley_shares(r2_of_subsets, p),
         without=np.array(without),
         inflation=_inflation(x),
     )
@@ -110,18 +112,21 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
 def _half_widths(added: Floats, first: Ints, second: Ints) -> Floats:
     """Return half-widths of 95 % intervals: t times the clustered error of each estimate.
 
-    `added` has what each row adds to each estimate, shape (n_rows, n_estimates).
+    `added` has what each row adds to each estimate, shape (n_rows, n_estimates), and `first` and
+    `second` are the clusters of the rows.
     """
+    # A kind with a single cluster does not count.
     counts = [count for count in (len(np.unique(first)), len(np.unique(second))) if count > 1]
-    factor = stats.t.ppf(0.975, min(counts, default=2) - 1)
-    half: Floats = factor * clustered_errors(added, first, second)
-    return half
+    quantile = stats.t.ppf(0.975, min(counts, default=2) - 1)
+    half_widths: Floats = quantile * clustered_errors(added, first, second)
+    return half_widths
 
 
 def clustered_errors(added: Floats, first: Ints, second: Ints) -> Floats:
     """Return the standard error of each estimate, clustered two ways as `regress` explains.
 
-    `added` has what each row adds to each estimate, shape (n_rows, n_estimates).
+    `added` has what each row adds to each estimate, shape (n_rows, n_estimates), and `first` and
+    `second` are the numbers of each row's clusters.
     """
     of_first, of_second = _variances(added, first), _variances(added, second)
     two_way = of_first + of_second - _variances(added, _cells(first, second))
@@ -155,17 +160,17 @@ def cluster_sums(added: Floats, clusters: Ints) -> tuple[Floats, float]:
     return sums, count / max(count - 1, 1)
 
 
-def _explained(y: Floats, x: Floats) -> Floats:
-    """Return R² of every subset of the columns, shape (2^p,).
+def _r2_of_subsets(y: Floats, x: Floats) -> Floats:
+    """Return R² of the regression of y on every subset of the columns of x, shape (2^p,).
 
-    A subset is a number, and its index here: bit j is set if the subset has column j.
+    The index of a subset is a binary number: its bit j is set if the subset has column j.
     """
     count, products = x.shape[1], _products(np.column_stack([x, y]))
-    explained = []
+    r2_of_subsets = []
     for subset in range(1 << count):
         columns = [column for column in range(count) if subset >> column & 1]
-        explained.append(_r2(products, count, columns))
-    return np.array(explained)
+        r2_of_subsets.append(_r2(products, count, columns))
+    return np.array(r2_of_subsets)
 
 
 def _products(table: Floats) -> Floats:
@@ -182,21 +187,20 @@ def _r2(products: Floats, y: int, x: list[int]) -> float:
     column that does not vary has R² 0.
     """
     total = products[y, y]
-    if not total > 0:
-        return 0.0
-    if not x:
+    if not x or not total > 0:
         return 0.0
     with_y = products[x, y]
     inverse = np.linalg.pinv(products[np.ix_(x, x)], rcond=_TOLERANCE, hermitian=True)
     return float(np.clip(with_y @ inverse @ with_y / total, 0.0, 1.0))
 
 
-def _shares(explained: Floats, count: int) -> Floats:
+def _shapley_shares(r2_of_subsets: Floats, count: int) -> Floats:
     """Return the part of R² that each column contributes: the mean over all orders of the columns.
 
-    In one order, the part is the rise of R² when the column joins those before it. The mean over
-    all orders is the column's Shapley value (Lindeman, Merenda & Gold, Introduction to Bivariate
-    and Multivariate Analysis, 1980; Grömping, Journal of Statistical Software 17(1), 2006).
+    `r2_of_subsets` is what `_r2_of_subsets` returns for `count` columns. In one order, the part is
+    the rise of R² when the column joins those before it. The mean over all orders is the column's
+    Shapley value (Lindeman, Merenda & Gold, Introduction to Bivariate and Multivariate Analysis,
+    1980; Grömping, Journal of Statistical Software 17(1), 2006).
     """
     shares = np.zeros(count)
     for column in range(count):
@@ -207,7 +211,8 @@ def _shares(explained: Floats, count: int) -> Floats:
             weight = factorial(size) * factorial(count - size - 1) / factorial(count)
             for bits in combinations(other_bits, size):
                 subset = sum(bits)
-                shares[column] += weight * (explained[subset | bit] - explained[subset])
+                rise = r2_of_subsets[subset | bit] - r2_of_subsets[subset]
+                shares[column] += weight * rise
     return shares
 
 
@@ -239,7 +244,7 @@ class Ratio:
     f: float
     """Squared t of the denominator's mean.
 
-    If the denominator is what an instrument changes, this is the first-stage F.
+    If the ratio is an instrumental-variable estimate, this is its first-stage F.
     """
 
 
@@ -248,8 +253,9 @@ def ratio_of_means(above: Floats, below: Floats, first: Ints, second: Ints) -> R
 
     Rows need not be independent: they are in clusters of two kinds, as in `regress`. The interval
     is Fieller's. It has all ratios r for which the mean of ``above − r · below`` is within t
-    standard errors of 0, where t is the .975 quantile of the t distribution. With one instrument of
-    two values, it is the interval of Anderson and Rubin.
+    standard errors of 0, where t is the .975 quantile of the t distribution. For an
+    instrumental-variable estimate with one instrument of two values, it is the interval of Anderson
+    and Rubin.
 
     Parameters
     ----------
@@ -266,8 +272,8 @@ def ratio_of_means(above: Floats, below: Floats, first: Ints, second: Ints) -> R
     with np.errstate(divide="ignore", invalid="ignore"):
         f = float(np.float64(denominator * denominator) / covariance[1, 1])
         value = float(np.float64(numerator) / denominator)
-    # "Within t standard errors of 0" is a·r² − 2b·r + c ≤ 0. If a > 0, the ends are its roots; else
-    # the ratios that satisfy it have no bounds.
+    # "Within t standard errors of 0" is a·r² − 2b·r + c ≤ 0. If a > 0, the ends are the two roots;
+    # otherwise the ratios that satisfy it are unbounded.
     a = denominator * denominator - t2 * covariance[1, 1]
     b = numerator * denominator - t2 * covariance[0, 1]
     c = numerator * numerator - t2 * covariance[0, 0]
@@ -294,8 +300,8 @@ def ratio_difference(
 ) -> RatioDifference:
     """Subtract the reference's ratio of means from a sample's, with an interval.
 
-    The interval is found by the delta method: a ratio is taken as linear in its two means. Samples
-    may share clusters, so their errors need not be independent.
+    The interval is by the delta method, which treats a ratio as linear in its two means. The two
+    samples may share clusters, so their errors need not be independent.
 
     Parameters
     ----------
@@ -309,8 +315,10 @@ def ratio_difference(
     reference_ratio, reference_added = _ratio_and_rows(*reference)
     difference = ratio - reference_ratio
     rows = np.concatenate([added, -reference_added])[:, None]
-    half = float(_half_widths(rows, first, second)[0])
-    return RatioDifference(value=difference, low=difference - half, high=difference + half)
+    half_width = float(_half_widths(rows, first, second)[0])
+    return RatioDifference(
+        value=difference, low=difference - half_width, high=difference + half_width
+    )
 
 
 def _ratio_and_rows(above: Floats, below: Floats) -> tuple[float, Floats]:

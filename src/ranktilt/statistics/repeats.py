@@ -1,15 +1,17 @@
 """Repeats of one engine: how much of an answer's error comes from its own randomness.
 
-The values of one measure form a table of queries × repeats. The two-way analysis of variance
-without replication splits it (Searle, Casella & McCulloch, Variance Components, 1992, ch. 4):
+A *repeat* is one run of an engine over all queries; its answers differ from those of the last
+repeat. The values of one measure form a table of Q queries × R repeats. The two-way analysis of
+variance without replication splits their variance into three components, by mean squares (MS;
+Searle, Casella & McCulloch, Variance Components, 1992, ch. 4):
 
     σ²_e = MS_residual
     σ²_r = (MS_repeats − MS_residual) / Q
     σ²_q = (MS_queries − MS_residual) / R
 
-`σ²_e` is what another answer to the same query would change, `σ²_r` what another repeat would
-change in all queries alike, `σ²_q` what another query would change. An estimate below 0 means that
-the data show none. `RepeatAnova` does not replace it by 0, because the estimate would be biased.
+σ²_e is what another answer to the same query would change, σ²_r what another repeat would change in
+all queries alike, and σ²_q what another query would change. An estimate below 0 means that the data
+show no such variance. `RepeatAnova` does not replace it by 0, which would bias the estimate.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class RepeatAnova:
 
     @property
     def repeat(self) -> float:
-        """σ²_r, the variance of repeats as wholes; below 0 where the data show none."""
+        """σ²_r, the variance of the means of repeats; below 0 where the data show none."""
         return (self.mean_square_repeats - self.mean_square_residual) / self.queries
 
     @property
@@ -55,7 +57,7 @@ class RepeatAnova:
 
     @property
     def p_of_repeats(self) -> float:
-        """The p of an F test that repeats do not differ as wholes; 1 where they cannot differ."""
+        """The p of an F test that all repeats have the same mean; 1 if no residual is left."""
         if self.mean_square_residual <= 0:
             return 1.0
         # Degrees of freedom of the two mean squares.
@@ -68,16 +70,16 @@ class RepeatAnova:
 def repeat_anova(table: Floats) -> RepeatAnova | None:
     """Return the components of a table of the shape (n_queries, n_repeats).
 
-    None below two queries or two repeats, where there is nothing to compare.
+    None with fewer than two queries or repeats: there is nothing to compare.
     """
     query_count, repeat_count = table.shape
     if query_count < 2 or repeat_count < 2:
         return None
-    of_query, of_repeat = table.mean(axis=1), table.mean(axis=0)
+    query_means, repeat_means = table.mean(axis=1), table.mean(axis=0)
     mean = table.mean()
-    residual = table - of_query[:, None] - of_repeat[None, :] + mean
-    squares_of_queries = float(repeat_count * ((of_query - mean) ** 2).sum())
-    squares_of_repeats = float(query_count * ((of_repeat - mean) ** 2).sum())
+    residual = table - query_means[:, None] - repeat_means[None, :] + mean
+    squares_of_queries = float(repeat_count * ((query_means - mean) ** 2).sum())
+    squares_of_repeats = float(query_count * ((repeat_means - mean) ** 2).sum())
     squares_of_residual = float((residual**2).sum())
     return RepeatAnova(
         queries=query_count,
@@ -88,10 +90,11 @@ def repeat_anova(table: Floats) -> RepeatAnova | None:
     )
 
 
-def p_at(p: float, factor: float, effective_n: float) -> float:
-    """Return the p of a value whose error becomes `factor` times as large.
+def p_with_scaled_error(p: float, factor: float, effective_n: float) -> float:
+    """Return the p of a value after its standard error is multiplied by a factor.
 
-    The value stays as it is; t has effective_n − 1 degrees of freedom.
+    The value itself stays the same. Both p are two-sided, by a t distribution with effective_n − 1
+    degrees of freedom.
     """
     if factor <= 0:
         return 0.0 if p < 1 else 1.0

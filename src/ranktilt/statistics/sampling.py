@@ -1,4 +1,4 @@
-"""Draw rows at random without replacement, and never some of them."""
+"""Draw rows at random without replacement, but none of the excluded rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy.typing as npt
 def sample_rows(
     rng: np.random.Generator, n: int, total: int, excluded: npt.NDArray[np.int64] | list[int]
 ) -> npt.NDArray[np.int64]:
-    """Draw n different rows of `total`, all equally likely, but none of the excluded rows.
+    """Draw n different rows from 0 to total − 1, all equally likely, but none of the excluded rows.
 
     `excluded` must be in rising order.
     """
     rows: npt.NDArray[np.int64] = rng.choice(total - len(excluded), n, replace=False, shuffle=False)
-    # The numbers drawn count only the rows that may be drawn. Each excluded row, in rising order,
-    # moves the numbers at or behind it by 1.
+    # So far the numbers count only the rows that may be drawn. Each excluded row, in rising order,
+    # moves the numbers from it on by 1.
     for row in excluded:
         rows += rows >= row
     return rows

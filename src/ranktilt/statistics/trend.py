@@ -20,7 +20,7 @@ def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
     `values` has the shape (n_temperatures, n_columns), and the result (n_columns,). It is NaN for a
     column with a NaN or with equal values only, and if all temperatures are the same.
     """
-    from scipy import stats  # takes half a second, which no other result should wait for
+    from scipy import stats  # imported on use: it takes half a second
 
     x = stats.rankdata(temperatures)
     y = stats.rankdata(values, axis=0)
@@ -31,9 +31,12 @@ def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
 
 
 def change_of_ends(temperatures: Sequence[float], values: Floats) -> Floats:
-    """Return each column's mean at the highest temperature minus that at the lowest."""
-    degrees = np.array(temperatures)
-    highest = values[degrees == degrees.max()].mean(axis=0)
-    lowest = values[degrees == degrees.min()].mean(axis=0)
+    """Return each column's mean at the highest temperature minus its mean at the lowest.
+
+    `values` has the shape (n_temperatures, n_columns). A temperature may occur several times.
+    """
+    temperature = np.array(temperatures)
+    highest = values[temperature == temperature.max()].mean(axis=0)
+    lowest = values[temperature == temperature.min()].mean(axis=0)
     change: Floats = highest - lowest
     return change

@@ -10,13 +10,13 @@ by origin (Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 
 An estimate is a ratio, ``Σ total / Σ weight``. The *residual* of a query or document is
 ``total − ratio · weight``: how far it pulls the estimate away from its value. V_q is the sum of
 squared residuals by query, V_o by origin, and V_qo by cell, which is one origin under one query. In
-simulations where labels mean nothing, V_q + V_o − V_qo was smaller than V_q or V_o in up to 74 % of
-the draws. Therefore V is at least V_q and at least V_o. G is the effective number of queries or of
-origins, (Σ w)² / Σ w² (Kish, Survey Sampling, 1965), whichever is smaller; w is the weight that
-each of them has.
+simulations with random labels, V_q + V_o − V_qo was smaller than V_q or V_o in up to 74 % of the
+draws. Therefore V is at least V_q and at least V_o. G is the effective number of queries or of
+origins, whichever is smaller. The effective number is (Σ w)² / Σ w², where w is the weight of each
+query or origin (Kish, Survey Sampling, 1965).
 
-`Influence` has the residuals of an estimate whose documents have one origin each. `Dyads` are
-comparisons of two documents that are no twins, so each belongs to two origins. The page
+`Clusters` has what each document adds to an estimate, and `Influence` its residuals. `Dyads` is for
+comparisons of two documents of different origins, which belong to both. The page
 ``docs/measures/statistics.md`` has the same formula for users.
 """
 
@@ -63,7 +63,10 @@ class TwoWayVariance:
 
 
 def two_way(*, queries: float, origins: float, cells: float, effective_n: float) -> TwoWayVariance:
-    """Return the variance from the sums of squares by query, by origin and by cell."""
+    """Return the variance from the sums of squares V_q, V_o and V_qo.
+
+    They are by query, by origin, and by cell, which is one origin under one query.
+    """
     both = max(queries + origins - cells, queries, origins)
     return TwoWayVariance(of_queries=queries, of_both=both, effective_n=effective_n)
 
@@ -84,8 +87,8 @@ class Clusters(NamedTuple):
     """What each document adds to the sums behind an estimate, ``Σ total / Σ weight``.
 
     All arrays have one row for each query and each document (or pair of twins) that it retrieved or
-    judged. To exchange labels is to swap the groups of an origin's two texts; that turns the sign
-    of its totals.
+    judged. To *exchange* the labels of an origin is to swap the groups of its two texts, which
+    changes the sign of its totals.
     """
 
     query: Ints
@@ -93,12 +96,13 @@ class Clusters(NamedTuple):
     origin: Ints
     """Number of the origin, from 0.
 
-    Measures fill it with the row of the document in its collection; `with_origins` replaces that.
+    Measures do not know origins: they fill in the row of the document in its collection, and
+    `with_origins` replaces it.
     """
     total: Floats
-    """Part of the total; exchanged labels turn its sign."""
+    """Part of the total. It changes its sign if labels are exchanged."""
     weight: Floats
-    """Part of the weight; exchanged labels leave it as it is."""
+    """Part of the weight. It stays the same if labels are exchanged."""
 
     def with_origins(self, origins: Ints) -> Clusters:
         """Replace the rows of documents in `origin` by the numbers of their origins.
@@ -107,7 +111,7 @@ class Clusters(NamedTuple):
         out.
         """
         origin = origins[self.origin]
-        return self._replace(origin=origin)._rows(origin >= 0)
+        return self._replace(origin=origin)._select(origin >= 0)
 
     def merge_repeats(self, distinct: Ints | None) -> Clusters:
         """Give queries that repeat each other one number.
@@ -118,7 +122,7 @@ class Clusters(NamedTuple):
             return self
         return self._replace(query=np.where(self.query < 0, -1, distinct[self.query]))
 
-    def in_rows(self, numbers: Ints) -> Clusters:
+    def renumber_queries(self, numbers: Ints) -> Clusters:
         """Renumber queries by their index in `numbers`, and leave out all other queries.
 
         `numbers` is in rising order. Rows that belong to no query (−1) stay.
@@ -130,9 +134,9 @@ class Clusters(NamedTuple):
             is_listed = numbers[np.minimum(index, len(numbers) - 1)] == self.query
         has_no_query = self.query < 0
         renumbered = self._replace(query=np.where(has_no_query, -1, index))
-        return renumbered._rows(is_listed | has_no_query)
+        return renumbered._select(is_listed | has_no_query)
 
-    def _rows(self, mask: npt.NDArray[np.bool_]) -> Clusters:
+    def _select(self, mask: npt.NDArray[np.bool_]) -> Clusters:
         """Keep the rows of a mask."""
         return Clusters(
             query=self.query[mask],
@@ -202,11 +206,14 @@ class Influence:
         clusters : Clusters
             What documents add. Queries are numbered as the rows of `residual`; −1 for no query.
         ratio : float
-            Amount taken off a document's total for each unit of its weight. It is 0 for totals that
-            were centred before: those of labels minus their mean label.
+            Amount that is subtracted from a document's total for each unit of its weight: the
+            estimate ``Σ total / Σ weight``. It is 0 if the totals are those of labels from which
+            their mean was subtracted before.
 
-        The residuals of a query's documents need not add up to its own residual. The rest is spread
-        evenly over its documents.
+        Notes
+        -----
+        The residuals of a query's documents need not add up to its own residual. The difference is
+        spread evenly over its documents.
         """
         document_residuals = clusters.total - ratio * clusters.weight
         query, origin, (residuals, weights) = _cells(
@@ -229,9 +236,9 @@ class Influence:
         )
 
     def scaled(self, factor: float) -> Influence:
-        """Return the influence on ``factor · Σ total / Σ weight``: 100 gives percent.
+        """Return the influence on ``factor · Σ total / Σ weight``; a factor of 100 gives percent.
 
-        Residuals and weights are divided by Σ weight, so weights add up to 1.
+        Residuals and weights are divided by Σ weight, so that the weights add up to 1.
         """
         total = float(self.query_weight.sum())
         has_weight = total > 0
@@ -269,10 +276,10 @@ class Influence:
 
 
 def combine_influences(influences: Sequence[Influence], factors: Sequence[float]) -> Influence:
-    """Return the influence of a sum of estimates over the same queries, each times a factor.
+    """Return the influence of a sum of estimates over the same queries, each times its factor.
 
-    All of them must number origins alike. The weight of a query or cell is its sum over all
-    estimates.
+    All estimates must number origins alike. The weight of a query or cell is the sum of its weights
+    in all estimates.
     """
     query_residuals, residuals = [], []
     for factor, influence in zip(factors, influences, strict=True):
@@ -313,30 +320,32 @@ def _cells(clusters: Clusters, columns: tuple[Floats, ...]) -> tuple[Ints, Ints,
     largest_cell = int(np.diff(starts, append=len(key)).max())
     column_sums = []
     for column in columns:
-        # The rounding of three numbers or more depends on their order. Sorted by size within their
-        # cell, they always have the same one.
+        # The rounding of a sum of three or more numbers depends on their order. So they are sorted
+        # by size within their cell.
         by_size = np.lexsort((np.abs(column), key)) if largest_cell > 2 else by_cell
         values = column[by_size]
         if largest_cell == 1:
             column_sums.append(values)
         else:
-            column_sums.append(
-                np.add.reduceat(np.maximum(values, 0.0), starts)
-                - np.add.reduceat(np.maximum(-values, 0.0), starts)
-            )
+            positive_sums = np.add.reduceat(np.maximum(values, 0.0), starts)
+            negative_sums = np.add.reduceat(np.maximum(-values, 0.0), starts)
+            column_sums.append(positive_sums - negative_sums)
     return query[by_cell][starts], origin[by_cell][starts], column_sums
 
 
 def _signed_sums(index: Ints, values: Floats, n: int = 0) -> Floats:
-    """Sum values by their index so that negated values have exactly the negated sums.
+    """Sum values by their index, as `sums` does, so that negated values have exactly negated sums.
 
-    Positive and negative values are summed apart, and negation only swaps the two sums.
+    Positive and negative values are summed separately, and negation only swaps the two sums.
     """
     return sums(index, np.maximum(values, 0.0), n) - sums(index, np.maximum(-values, 0.0), n)
 
 
 def sums(index: Ints, values: Floats, n: int = 0) -> Floats:
-    """Sum values by their index: one sum for each index up to the largest, and up to n − 1."""
+    """Sum values by their index; the result has a sum for each index from 0 to the largest.
+
+    It has at least n sums: those of indexes that do not occur are 0.
+    """
     return np.bincount(index, weights=values, minlength=n).astype(np.float64)
 
 
@@ -387,7 +396,7 @@ class Dyads(NamedTuple):
         as_first = sums(self.first, residual, origin_count)
         as_second = sums(self.second[has_two_origins], residual[has_two_origins], origin_count)
         by_origin = as_first + as_second
-        # Comparisons of the same two origins are in the squares of both; one is taken off again.
+        # Comparisons of the same two origins are in the squares of both, and must count once.
         low = np.minimum(self.first, self.second)[has_two_origins]
         high = np.maximum(self.first, self.second)[has_two_origins]
         pair = np.unique(low * origin_count + high, return_inverse=True)[1]

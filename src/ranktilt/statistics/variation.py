@@ -1,6 +1,7 @@
 """Count the lists behind a result that could have come out differently.
 
-If hardly any could, then "level" is no finding: the ranker had no choice.
+A result is *level* if it favours neither of two groups. If hardly any list could have come out
+differently, "level" says nothing about the ranker: it had no choice.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class Variation:
     """How many of the lists behind an answer could have come out differently.
 
     A list whose documents all have the same score favours nobody, whatever the ranker is. A mean
-    over such lists is "level" without meaning. The other kinds in `fixed` do the same. Lists with
-    identical copies of a document do not count: the copies tie only with each other.
+    over such lists is "level" without meaning, and so it is for every other `Reason`. A list in
+    which only identical copies of a document are tied could vary.
     """
 
     total: int
@@ -47,7 +48,7 @@ class Variation:
 
     @property
     def enough(self) -> bool:
-        """Whether a result can count as level."""
+        """Whether enough lists could vary for a result to count as level."""
         return self.share >= LEAST_VARYING
 
     def __add__(self, more: Variation) -> Variation:

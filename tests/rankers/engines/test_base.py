@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from ranktilt import Collection, UserError, audit, ranker
 from ranktilt.auditing.options import CHOICES
 from ranktilt.errors import DataWarning
-from ranktilt.rankers.engines.base import Ask, LiveEngine, falling
+from ranktilt.rankers.engines.base import Ask, LiveEngine, strictly_falling_scores
 from ranktilt.rankers.engines.calls import EngineReply, Hits, ask_engine
 from ranktilt.rankers.engines.function import Engine
 from tests.llm.drip import Drip
@@ -263,14 +263,14 @@ LARGEST = float(np.finfo(np.float64).max)
     )
 )
 def test_scores_are_made_finite_and_to_fall_and_stay_where_they_do(scores: list[float]) -> None:
-    falling_scores = falling(scores)
+    falling_scores = strictly_falling_scores(scores)
     assert len(falling_scores) == len(scores)
     assert np.isfinite(falling_scores).all()
     assert (np.diff(falling_scores.astype(np.float32)) < 0).all()
     finite = sorted(
         {float(np.float32(score)) for score in scores if abs(score) < 1e30}, reverse=True
     )
-    assert falling(finite).tolist() == finite
+    assert strictly_falling_scores(finite).tolist() == finite
 
 
 NAN = math.nan
@@ -381,7 +381,7 @@ def test_ties_stay_in_an_engines_order_and_scores_fall_with_the_rank() -> None:
         ([NAN, INF, NAN], [0, -1, -2]),
         ([-LARGEST, 5.0], [0, -1]),
     ):
-        assert falling(given_scores).tolist() == expected
+        assert strictly_falling_scores(given_scores).tolist() == expected
 
 
 Module = Callable[[str], str]

@@ -79,13 +79,13 @@ def test_a_perfect_judge_sorts_as_far_as_the_method_reaches(
     assert repr(llm_ranker) == text.replace("method=heapsort,", "")
     answers = run.spec["llm_answers"]
     if prompts is not None:
-        assert answers["requests"] == 2 * prompts == 2 * llm_ranker.requests(count)
+        assert answers["requests"] == 2 * prompts == 2 * llm_ranker.most_requests(count)
     assert answers["kinds"] == {"ok": answers["requests"]}
     assert (
         answers["fresh"]
         == len(server.requests)
         <= answers["requests"]
-        <= 2 * llm_ranker.requests(count)
+        <= 2 * llm_ranker.most_requests(count)
     )
 
 
@@ -402,7 +402,7 @@ def test_no_dry_run_says_too_little(
         requests, (first, most) = len(server.requests), amounts(lines["requests"])
         if method in EXACT:
             assert (requests, "at most" in "".join(lines.values())) == (first, False)
-        assert requests <= most <= 2 * stage.requests(COUNT) + 2
+        assert requests <= most <= 2 * stage.most_requests(COUNT) + 2
         read = sum(
             len(body["messages"][0]["content"].encode()) / 4 + 12 for body in server.answered
         )

@@ -13,7 +13,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.label_errors import AnswerAsLabelled, LabelsCorrected
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
+from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_with_rate_error
 
 
 def with_rate_errors(matched: Match, changes: Sequence[Change]) -> list[Change]:
@@ -110,4 +110,4 @@ def widened_gap(gap: Gap, parts: Floats, relative_error: float) -> Gap:
     """Widen a corrected gap by what each uncertain rate adds to it."""
     if relative_error > 1 / FIELLER_BELOW:
         return fieller(gap, relative_error)
-    return widened(gap, float(np.linalg.norm(parts)))
+    return gap_with_rate_error(gap, float(np.linalg.norm(parts)))

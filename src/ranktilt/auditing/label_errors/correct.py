@@ -25,8 +25,8 @@ from ranktilt.auditing.prepare import AuditInputs
 from ranktilt.auditing.repeats.average import AnswerKey, answer_key, average_repeats
 from ranktilt.auditing.significance import Sample, corrected, effects
 from ranktilt.measures.base import Estimand, GroupEstimand
-from ranktilt.measures.ranking import Floats, Ints, first_ranks, share_of_query
-from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
+from ranktilt.measures.ranking import Floats, Ints, probability_within, share_of_query
+from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_with_rate_error
 from ranktilt.statistics.two_way import Clusters, sums
 
 EVEN = ("even_a", "even_b")
@@ -292,7 +292,7 @@ def _listed_labels(
 def _first_shares(judged_run: JudgedRun, estimand: Estimand, label_sums: LabelSums) -> Floats:
     """Return each labelled entry's part of its query's first ranks."""
     is_labelled = (label_sums.cell >= 0).astype(np.float64)
-    first = first_ranks(judged_run.ranking, estimand.cutoff)
+    first = probability_within(judged_run.ranking, estimand.cutoff)
     return share_of_query(judged_run.ranking, first * is_labelled)
 
 
@@ -396,7 +396,7 @@ def widened_effect(
     if model.is_plain and strength < FIELLER_BELOW:
         gap = fieller(gap, 1 / strength)
     else:
-        gap = widened(gap, float(np.linalg.norm(error_parts)))
+        gap = gap_with_rate_error(gap, float(np.linalg.norm(error_parts)))
     parts = tuple(error_parts.tolist()) if error_parts.any() else ()
     return replace(
         effect,

@@ -90,7 +90,7 @@ class _ShuffledGroups:
         ideal: dict[int, Sequence[Floats]] = {}
         for index, group in groups.items():
             is_member[index] = (labels_of_judgment[group.judgment] == index).astype(np.float64)
-            ideal[index] = group.pool.best(measures, is_member[index])
+            ideal[index] = group.pool.ideal_totals(measures, is_member[index])
         return cls(is_member=is_member, ideal=ideal)
 
 

@@ -32,7 +32,7 @@ def judged_labels(
     """
     judgments = judged_run.judgments
     is_counted = np.isin(judgments.group, groups) & sample.mask[judgments.query]
-    is_counted &= judgments.grade >= measure.grade
+    is_counted &= judgments.grade >= measure.gain_grade
     counted = np.flatnonzero(is_counted)
     query, is_first = judgments.query[counted], judgments.group[counted] == groups[0]
     query_count = len(judgments.queries)

@@ -19,7 +19,7 @@ from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import Margin
 from ranktilt.measures.ranking import Floats
-from ranktilt.statistics.repeats import RepeatAnova, p_at, repeat_anova
+from ranktilt.statistics.repeats import RepeatAnova, p_with_scaled_error, repeat_anova
 
 REPEAT_COUNTS = (1, 2, 5, 10)
 """Numbers of repeats whose error is computed, besides that of endlessly many."""
@@ -283,7 +283,7 @@ def _least_repeats(effect: Effect, margin: Margin, split: _ErrorSplit) -> int | 
 
 def _projected(effect: Effect, factor: float) -> Effect:
     """Return an answer of the same value with an error that is `factor` times as large."""
-    p = p_at(effect.p, factor, effect.sample)
+    p = p_with_scaled_error(effect.p, factor, effect.sample)
     # What the correction for several tests multiplied p by, it would multiply the other p by.
     tests = effect.p_corrected / effect.p if effect.p > 0 else 1.0
     return replace(

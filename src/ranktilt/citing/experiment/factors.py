@@ -42,7 +42,7 @@ from ranktilt.explaining.factors.result import (
     FactorEffects,
     SourceEffect,
 )
-from ranktilt.statistics.fixed_effects import within
+from ranktilt.statistics.fixed_effects import centred_within
 
 _FEWEST = 10
 """Fewest queries, and fewest documents, for a test."""
@@ -212,7 +212,7 @@ def _can_estimate(main_effects: np.ndarray, group: np.ndarray) -> bool:
     """
     counts = np.bincount(group)
     most_are_compared = 2 * int((counts[group] > 1).sum()) >= len(group)
-    rank = int(np.linalg.matrix_rank(within(main_effects, group)))
+    rank = int(np.linalg.matrix_rank(centred_within(main_effects, group)))
     return most_are_compared and rank == main_effects.shape[1]
 
 

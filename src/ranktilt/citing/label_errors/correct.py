@@ -32,7 +32,7 @@ from ranktilt.citing.questions import QuestionKey
 from ranktilt.citing.stages import FunnelPart, StageShare
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Floats, Ints
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
-from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, widened
+from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_with_rate_error
 
 UNCORRECTED: frozenset[QuestionKey] = frozenset({"equal rank"})
 """Questions whose value is not made of sums over pages, so that it cannot be corrected."""
@@ -144,7 +144,7 @@ class PairCorrection:
         strength = self.model.confusions[0].strength
         if is_scaled and strength < FIELLER_BELOW:
             return fieller(gap, 1 / strength)
-        return widened(gap, rate_error)
+        return gap_with_rate_error(gap, rate_error)
 
 
 def _parts(rows: CitationRows) -> Ints:
@@ -380,7 +380,9 @@ def corrected_stage(stage: StageShare, correction: PairCorrection) -> StageShare
     if not is_first:
         totals, weights = totals[::-1], weights[::-1]
     rate_error = float(np.linalg.norm(correction.error_components(weights, totals)))
-    gap = widened(Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error)
+    gap = gap_with_rate_error(
+        Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error
+    )
     value, low, high = np.clip([gap.value, gap.low, gap.high], 0.0, 100.0).tolist()
     return replace(stage, value=value, low=low, high=high)
 

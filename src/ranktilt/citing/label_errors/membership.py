@@ -41,7 +41,7 @@ from ranktilt.measures.citations.base import (
     weighted_share,
 )
 from ranktilt.measures.citations.funnel import funnel_terms
-from ranktilt.statistics.label_errors import Gap, widened
+from ranktilt.statistics.label_errors import Gap, gap_with_rate_error
 
 
 def share_by_parts(
@@ -71,7 +71,9 @@ def share_by_parts(
         p=spread.p,
     )
     # In points, as the gap is.
-    gap = widened(gap, correction.error_of_sum(correction.part_totals(rows, 100 * amounts)))
+    gap = gap_with_rate_error(
+        gap, correction.error_of_sum(correction.part_totals(rows, 100 * amounts))
+    )
     centre = estimate.neutral if has_pool else 0.0
     low, high = np.clip([centre + gap.low, centre + gap.high], 0.0, 100.0).tolist()
     value = float(np.clip(estimate.value, 0.0, 100.0))
@@ -138,7 +140,9 @@ def _stage_by_parts(
             to_low, to_high = -to_high, -to_low
         low, high = value + inverse_strength * to_low, value + inverse_strength * to_high
     rate_error = correction.error_of_sum(correction.part_totals(rows, 100 * amount / amount.sum()))
-    gap = widened(Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error)
+    gap = gap_with_rate_error(
+        Gap(value=value, low=low, high=high, error=np.nan, p=np.nan), rate_error
+    )
     value, low, high = np.clip([gap.value, gap.low, gap.high], 0.0, 100.0).tolist()
     if is_first:
         return replace(stage, value=value, low=low, high=high)
@@ -159,7 +163,7 @@ def corrected_funnel(
         term = terms[part.name]
         spread = plain_spread(rows, term.points, term.influence, support=support)
         gap = Gap(value=term.points, low=spread.low, high=spread.high, error=np.nan, p=spread.p)
-        gap = widened(gap, correction.error_of_sum(np.array(points_by_cell[part.name])))
+        gap = gap_with_rate_error(gap, correction.error_of_sum(np.array(points_by_cell[part.name])))
         corrected.append(replace(part, value=gap.value, low=gap.low, high=gap.high, p=gap.p))
     return corrected
 

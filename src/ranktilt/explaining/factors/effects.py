@@ -61,7 +61,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker, stages_of
 from ranktilt.rankers.candidates import check_reranked
 from ranktilt.statistics.correction import correct, detectable_effect
-from ranktilt.statistics.fixed_effects import WithinFit, regress_within, within
+from ranktilt.statistics.fixed_effects import WithinFit, centred_within, regress_within
 from ranktilt.statistics.regression import clustered_errors
 from ranktilt.statistics.variation import Variation
 
@@ -165,7 +165,7 @@ def _terms(
     names: Sequence[str], levels: Floats, origin: Ints
 ) -> tuple[tuple[DesignTerm, ...], list[Note]]:
     """Find which effects can be told apart; `UserError` where main effects cannot."""
-    centred = within(levels, origin)
+    centred = centred_within(levels, origin)
     _check_main_effects(names, levels, centred)
     mains = tuple(DesignTerm(name, (number,)) for number, name in enumerate(names))
     pairs = [
@@ -175,7 +175,7 @@ def _terms(
     if not pairs:
         return mains, []
     products = np.stack([levels[:, list(pair.factors)].prod(axis=1) for pair in pairs], axis=1)
-    interactions, notes = _interactions(centred, pairs, within(products, origin))
+    interactions, notes = _interactions(centred, pairs, centred_within(products, origin))
     return (*mains, *interactions), notes
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.explaining.properties.result import Outcome
-from ranktilt.measures.ranking import Ranking, first_ranks
+from ranktilt.measures.ranking import Ranking, probability_within
 from ranktilt.statistics.two_way import sums
 
 Ints = npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ class RunEntries:
         if run.scored:
             outcomes["score"] = _standardized(ranking)[is_known]
         outcomes["rank"] = -_middle_ranks(ranking)[is_known]
-        outcomes["first ranks"] = 100 * first_ranks(ranking, cutoff)[is_known]
+        outcomes["first ranks"] = 100 * probability_within(ranking, cutoff)[is_known]
         query = ranking.query[is_known]
         return cls(
             query=query,

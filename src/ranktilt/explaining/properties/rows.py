@@ -14,7 +14,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.explaining.properties.outcomes import RunEntries
 from ranktilt.explaining.properties.result import LeftOutProperty, Outcome
 from ranktilt.explaining.properties.values import MeasuredProperty, PropertyTable
-from ranktilt.statistics.fixed_effects import within
+from ranktilt.statistics.fixed_effects import centred_within
 from ranktilt.statistics.gelbach import ListRows
 
 Ints = npt.NDArray[np.int64]
@@ -110,7 +110,7 @@ class PairRows:
         if not len(self.side):
             return 0
         # Centred within lists, the side is 0 in a list that holds one group alone.
-        side = within(self.side[:, None], self.query)[:, 0]
+        side = centred_within(self.side[:, None], self.query)[:, 0]
         return len(np.unique(self.query[side != 0]))
 
     @property
@@ -164,8 +164,8 @@ def _independent_columns(
     left_out: list[LeftOutProperty] = []
     if not len(side) or not names:  # no row, or every property is mostly unknown
         return chosen, left_out
-    basis = _normed(within(side[:, None], query))
-    centred = within(values, query)
+    basis = _normed(centred_within(side[:, None], query))
+    centred = centred_within(values, query)
     for column, name in enumerate(names):
         property_values = centred[:, column]
         variance = float(property_values @ property_values)

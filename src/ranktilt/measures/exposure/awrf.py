@@ -1,4 +1,4 @@
-"""AWRF: how far the attention that each group gets lies from the share that it should get."""
+"""AWRF: how near the attention that each group gets is to the share that it should get."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ FLOOR = float(1 - np.log(2))
 
 @dataclass(frozen=True, repr=False)
 class AttentionWeightedRankFairness(TargetedEstimand):
-    """Attention-weighted rank fairness as TREC codes it: ``1 − JSD(ε ‖ target)``; .307 to 1.
+    """Attention-weighted rank fairness, as TREC computes it: ``1 − JSD(ε ‖ target)``; .307 to 1.
 
-    Logarithms are natural. ``ε_g = Σ w_r [document at r is of g] / Σ w_r`` with ``w_r =
-    1/log2(max(r, 2))``, so that ranks 1 and 2 weigh the same. Sapiezynski et al., WWW 2019
-    Companion; TREC fair ranking, 2021 and 2022, which uses ``unlabelled=class``.
+    JSD is the Jensen–Shannon divergence in natural logarithms. ε has the share of attention that
+    each group g gets: ``ε_g = Σ_{r of g} w_r / Σ_r w_r``, where r are ranks down to the cutoff and
+    the weight w_r is ``1/log2(max(r, 2))``, so that ranks 1 and 2 weigh the same.
+
+    Source: Sapiezynski et al., WWW 2019 Companion; TREC's fair-ranking track of 2021 and 2022,
+    which uses ``unlabelled=class``.
     """
 
     year: int = 2022
+    """Year of the track, which decides how many ranks count without a cutoff."""
 
     name = "AWRF"
     question = "does every group get its share of attention?"
@@ -82,17 +86,17 @@ class AttentionWeightedRankFairness(TargetedEstimand):
 
 
 def _divergence(shares: Floats, target: Floats) -> Floats:
-    """Return the Jensen–Shannon divergence of each two rows, in natural logarithms.
+    """Return the Jensen–Shannon divergence of each row of shares from the same row of the target.
 
     It is the mean of both rows' Kullback–Leibler divergence from their mean. NaN if a row has NaN.
     """
     middle = (shares + target) / 2
-    terms = _relative(shares, middle) + _relative(target, middle)
+    terms = _kl_terms(shares, middle) + _kl_terms(target, middle)
     divergence: Floats = terms.sum(axis=1) / 2
     return divergence
 
 
-def _relative(shares: Floats, reference: Floats) -> Floats:
+def _kl_terms(shares: Floats, reference: Floats) -> Floats:
     """Return the terms ``share · ln(share / reference)`` of the Kullback–Leibler divergence.
 
     A term is 0 if the share is 0, and NaN if it is NaN.

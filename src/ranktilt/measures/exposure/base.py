@@ -49,7 +49,7 @@ class GroupLists:
     population: Floats
     """Number of the collection's documents of each kind, shape (n_kinds,)."""
     repeats: Ints
-    """Number of the first query with the same text as each query; for most, that is itself."""
+    """Number of the first query with the text of each query; in most cases the query itself."""
 
     @property
     def queries(self) -> int:
@@ -113,18 +113,25 @@ class AttentionEstimand(GroupEstimand):
         return False
 
     def check(self, names: tuple[str, ...]) -> None:
-        """Refuse groups that the estimand cannot be asked about; by default there are none."""
+        """Refuse names of groups for which the estimand cannot be computed; by default none."""
 
     def per_query(self, lists: GroupLists) -> Floats:
-        """Answer the question for each query; NaN where a query says nothing."""
+        """Compute the value of each query; NaN for a query that has none."""
         raise NotImplementedError
 
     def details(self, lists: GroupLists, known: Bools) -> dict[str, float]:
-        """Return means to print with the answer, over the queries with a known answer."""
+        """Return means that are printed with the answer, by name.
+
+        `known` says which queries have an answer; the means are over these.
+        """
         return {}
 
     def columns_of(self, table: Floats) -> Floats:
-        """Leave out the last column, of documents without a label, unless they count as a group."""
+        """Return the columns of the groups.
+
+        The last column of the table, of documents without a label, is left out, unless these
+        documents count as a group.
+        """
         return table if self.unlabelled == "class" else table[..., :-1]
 
 
@@ -148,24 +155,26 @@ class TargetedEstimand(AttentionEstimand):
                 self.target,
                 [*self.targets, "GROUP:SHARE;GROUP:SHARE"],
             )
-        self.table()
+        self.table()  # refuses a table that cannot be read
 
     def table(self) -> dict[str, float]:
-        """Shares by group where the target is a table; empty otherwise."""
+        """Read the shares by group of a target that is a table; empty for any other target."""
         shares = dict[str, float]()
-        for piece in self.target.split(";") if ":" in self.target else ():
+        if ":" not in self.target:
+            return shares
+        for piece in self.target.split(";"):
             name, _, number = (part.strip() for part in piece.rpartition(":"))
             try:
                 share = float(number)
             except ValueError:
-                share = -1.0
+                share = -1.0  # refused below, as any share outside its range
             if not name or not 0 <= share < np.inf or name in shares:
                 raise UserError(
                     f"target of measure {self.name}: expected GROUP:SHARE, each once, "
                     f"got {piece.strip()!r}"
                 )
             shares[name] = share
-        if shares and not sum(shares.values()) > 0:
+        if not sum(shares.values()) > 0:
             raise UserError(
                 f"target of measure {self.name}: expected a share above 0, got {self.target!r}"
             )
@@ -227,7 +236,8 @@ def _by_full_name(shares: Mapping[str, float], names: Sequence[str]) -> dict[str
 def attention(lists: GroupLists, cutoff: int) -> Floats:
     """Return the attention of each entry as TREC's fair-ranking track counts it.
 
-    ``1/log2(max(rank, 2))``, 0 below the cutoff; tied documents share their block's mean.
+    It is ``1/log2(max(rank, 2))``, and 0 below the cutoff. Documents that are tied get the mean of
+    their ranks.
     """
     ranking = lists.ranking
     means = rank_weights(ranking.before, ranking.sizes, cutoff) / ranking.sizes

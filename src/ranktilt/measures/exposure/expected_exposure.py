@@ -18,14 +18,18 @@ DEPTHS = {2022: 20, 2021: 50}
 class ExpectedExposureLoss(AttentionEstimand):
     """Squared distance of the groups' expected exposure from the ideal one.
 
-    ``EE-L = EE-D − 2·EE-R + ‖ε*‖²``, where ``ε_g`` sums ``1/log2(max(rank, 2))`` over the documents
-    of g down to k, averaged over all rankings of a query (queries with the same text). In ``ε*``
-    the relevant documents share the first ranks. Diaz et al., CIKM 2020; TREC, 2022.
+    ``EE-L = Σ_g (ε_g − ε*_g)²``. The exposure ε_g of a group g is the sum of ``1/log2(max(rank,
+    2))`` over its documents down to rank k. It is averaged over all rankings of a query, which are
+    the queries with the same text. In the ideal exposure ε*, the relevant documents have the first
+    ranks, and each of them the same exposure. EE-L is also ``EE-D − 2·EE-R + ‖ε*‖²``, where EE-D is
+    ‖ε‖² and EE-R is ε·ε*.
+
+    Source: Diaz et al., CIKM 2020; TREC's fair-ranking track, 2022.
     """
 
     year: int = 2022
-    """Year of the track: in 2022 relevant documents alone have exposure, as in Diaz et al.; in 2021
-    all had."""
+    """Year of the track: in 2022, only relevant documents have exposure, as in Diaz et al.; in
+    2021, all documents do."""
 
     name = "EEL"
     question = "do the groups get the exposure that their relevant documents deserve?"
@@ -85,8 +89,9 @@ class ExpectedExposureLoss(AttentionEstimand):
     def _exposures(self, lists: GroupLists) -> tuple[Floats, Floats]:
         """Return the exposure ε and the ideal exposure ε* of each query and group.
 
-        Queries with the same text are rankings of one query: the first of them has the means, and
-        the others have NaN. NaN too for a query without a list or without relevant documents.
+        Queries with the same text are rankings of one query: the row of the first of them has the
+        means, and the rows of the others are NaN. So are those of a query without a list or without
+        relevant documents.
         """
         weight = attention(lists, self.depth) * (lists.relevant if self.year == 2022 else 1.0)
         is_listed = np.asarray(np.diff(lists.ranking.offsets) > 0)
@@ -101,10 +106,10 @@ class ExpectedExposureLoss(AttentionEstimand):
 
 
 def _mean_of_repeats(lists: GroupLists, table: Floats, counts: Bools) -> Floats:
-    """Return the mean row of each query over its rankings, of those that count.
+    """Return the mean row of each query over its rankings.
 
-    It is in the row of the first ranking. All other rows are NaN, and so is this one if no ranking
-    counts.
+    `counts` says which rankings are in the mean. It is in the row of the query's first ranking, and
+    NaN if none of them counts. All other rows are NaN.
     """
     total, number = np.zeros_like(table), np.zeros((len(table), 1))
     np.add.at(total, lists.repeats[counts], table[counts])

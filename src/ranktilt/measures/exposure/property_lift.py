@@ -15,15 +15,19 @@ class PropertyEstimand(Estimand):
     """A question about where documents with more or less of a property rank.
 
     Its answer for a list is a weighted mean of the property minus the plain mean, over the
-    documents whose value is known. `values` below is the property of each entry, NaN if unknown.
-    The answer is NaN for a list in which no two values differ, or no document counts.
+    documents whose value is known. In every method, `values` has the property of each entry; NaN if
+    it is unknown. The answer is NaN for a list in which no two values differ, or no document
+    counts.
     """
 
     unit = "list"
     kind = "property"
 
     def weights(self, ranking: Ranking, is_known: Bools) -> Floats:
-        """Return how much each entry counts in its list's weighted mean; 0 if it is unknown."""
+        """Return the weight of each entry in its list's weighted mean; 0 if its value is unknown.
+
+        `is_known` says which entries have a value.
+        """
         raise NotImplementedError
 
     def of_values(self, ranking: Ranking, values: Floats) -> Floats:
@@ -43,10 +47,10 @@ class PropertyEstimand(Estimand):
         return np.where(self._counts(ranking, values)[ranking.query], factors, 0.0)
 
     def value_effects(self, ranking: Ranking, values: Floats) -> tuple[Floats, Floats]:
-        """Return what each entry's value adds to the answer, and the entry's weight.
+        """Return what each entry's value adds to the answer, and the entry's share of the weight.
 
-        The value counts as its distance from the mean of the list. The standard error over
-        documents is computed from this.
+        A value counts as its distance from the mean of the list. The standard error over documents
+        is computed from this.
         """
         is_known = ~np.isnan(values)
         plain = _shares_of_list(ranking, is_known.astype(np.float64))
@@ -57,9 +61,9 @@ class PropertyEstimand(Estimand):
         return effects, np.where(counts, weighted, 0.0)
 
     def means_of(self, ranking: Ranking, values: Floats) -> tuple[float, float]:
-        """Return the weighted mean of the property, and its plain mean, over lists that count.
+        """Return the weighted mean of the property, and its plain mean, over lists with an answer.
 
-        Both are NaN if no list counts (`_counts`).
+        Both are NaN if no list has an answer.
         """
         counts = self._counts(ranking, values)
         if not counts.any():
@@ -73,7 +77,7 @@ class PropertyEstimand(Estimand):
         return float(first.mean()), float(mean.mean())
 
     def _counts(self, ranking: Ranking, values: Floats) -> Bools:
-        """Tell which lists count: those with an answer.
+        """Tell which lists have an answer.
 
         Two values of the list must differ, and a document with a known value must have a weight.
         """
@@ -92,9 +96,9 @@ class PropertyLiftOfFirstRanks(PropertyEstimand):
     """Exposure-weighted mean of a property in the first k ranks, minus its mean in the list.
 
     ``Σ_{rank ≤ k} v·z ÷ Σ_{rank ≤ k} v − mean z``, with ``v = 1/log2(1 + rank)`` and z the property
-    in standard deviations of the collection's documents. Documents without a value count nowhere;
-    tied documents share their block's mean exposure. A list whose documents have one value says
-    nothing. In a random order the expected value is 0.
+    in standard deviations of the collection's documents. Documents without a value are left out.
+    Tied documents have the mean exposure of their ranks. A list whose documents all have the same
+    value has no answer. In a random order the expected value is 0.
     """
 
     name = "PropertyLift"

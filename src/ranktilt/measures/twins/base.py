@@ -1,4 +1,10 @@
-"""Find twins in a run: the ranks of both documents of a pair, query by query."""
+"""Find twins in a run: the ranks of both documents of a pair, query by query.
+
+*Twins* are two versions of one document, and a *pair* is two twins. The *first side* of a pair is
+the version in the first of two compared groups, the *second side* the version in the second.
+Documents have numbers: their rows in the collection. An *entry* is a retrieved document of the flat
+list of a `Ranking`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +20,8 @@ from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking
 from ranktilt.statistics.two_way import Clusters
 
-_CELLS = 1 << 22
-"""Most cells of `_MeetingTable`, so that its scores take at most 32 MiB."""
+_MOST_CELLS = 1 << 22
+"""Most cells of a `_MeetingTable`, so that its scores take at most 32 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,7 +40,10 @@ class TwinLists:
     A pair is relevant if either of its documents is.
     """
     relevant_pairs: tuple[Ints, Ints] | None = None
-    """Query and pair of every relevant pair, retrieved or not; None if nothing is judged."""
+    """Query of every relevant pair, retrieved or not, and its index in `pairs`.
+
+    None if nothing is judged.
+    """
     scored: bool = True
     """Whether the run has scores, and not only an order."""
 
@@ -49,15 +58,15 @@ class TwinLists:
         return _meetings(self)
 
     @cached_property
-    def below(self) -> Floats:
+    def ranks_from_end(self) -> Floats:
         """Rank of each entry minus the rank after the last entry of its query; always negative.
 
         Tied documents have their middle rank. A document that was not retrieved counts as being at
         the rank after the last, which is 0 here.
         """
         after_last = np.diff(self.ranking.offsets) + 1
-        below: Floats = mid_ranks(self.ranking) - after_last[self.ranking.query]
-        return below
+        ranks: Floats = mid_ranks(self.ranking) - after_last[self.ranking.query]
+        return ranks
 
     @cached_property
     def entries(self) -> Positions:
@@ -79,7 +88,8 @@ def mid_ranks(ranking: Ranking) -> Floats:
 class Meetings(NamedTuple):
     """Pairs of which a query retrieved at least one side: a row for each such pair and query.
 
-    A NamedTuple, so that the blocks of `_meetings` can be concatenated field by field.
+    A side that was not retrieved is ranked below every retrieved document. This is a NamedTuple, so
+    that the meetings of several blocks of queries can be concatenated field by field.
     """
 
     query: Ints
@@ -88,20 +98,20 @@ class Meetings(NamedTuple):
     """Number of one of the two documents."""
     outcome: npt.NDArray[np.int8]
     """1 if the first side is ranked higher, −1 if the second is, 0 for a tie."""
-    both: Bools
+    both_retrieved: Bools
     """Whether both sides are retrieved."""
-    irrelevant: Bools
+    is_irrelevant: Bools
     """Whether neither side is relevant."""
 
     @classmethod
-    def none(cls) -> Meetings:
-        """Return no meetings."""
+    def empty(cls) -> Meetings:
+        """Return a table without rows."""
         return cls(
             query=np.empty(0, dtype=np.int64),
             doc=np.empty(0, dtype=np.int64),
             outcome=np.empty(0, dtype=np.int8),
-            both=np.empty(0, dtype=bool),
-            irrelevant=np.empty(0, dtype=bool),
+            both_retrieved=np.empty(0, dtype=bool),
+            is_irrelevant=np.empty(0, dtype=bool),
         )
 
 
@@ -111,23 +121,23 @@ def _meetings(lists: TwinLists) -> Meetings:
     query = lists.ranking.query[is_known]
     docs, scores = lists.docs[is_known], lists.ranking.scores[is_known]
     document_count = int(max(docs.max(initial=-1), lists.pairs.max(initial=-1))) + 1
-    step = max(_CELLS // max(document_count, 1), 1)
+    block_length = max(_MOST_CELLS // max(document_count, 1), 1)
     table = _MeetingTable.from_pairs(
-        lists.pairs, queries=min(step, max(lists.queries, 1)), document_count=document_count
+        lists.pairs, queries=min(block_length, max(lists.queries, 1)), document_count=document_count
     )
-    relevant_query, relevant_doc = _by_query(lists.relevant, document_count)
+    relevant_query, relevant_doc = _sorted_by_query(lists.relevant, document_count)
     blocks = []
-    for first in range(0, lists.queries, step):
-        last = min(first + step, lists.queries)
-        entries = slice(*np.searchsorted(query, (first, last)))
-        judged = slice(*np.searchsorted(relevant_query, (first, last)))
-        relevant_cells = (relevant_query[judged] - first) * document_count + relevant_doc[judged]
+    for start in range(0, lists.queries, block_length):
+        stop = min(start + block_length, lists.queries)
+        entries = slice(*np.searchsorted(query, (start, stop)))
+        judged = slice(*np.searchsorted(relevant_query, (start, stop)))
+        relevant_cells = (relevant_query[judged] - start) * document_count + relevant_doc[judged]
         block = table.meetings(
-            query[entries] - first, docs[entries], scores[entries], relevant_cells
+            query[entries] - start, docs[entries], scores[entries], relevant_cells
         )
-        blocks.append(block._replace(query=first + block.query))
+        blocks.append(block._replace(query=start + block.query))
     if not blocks:
-        return Meetings.none()
+        return Meetings.empty()
     return Meetings(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
@@ -164,41 +174,47 @@ class _MeetingTable:
     def meetings(self, query: Ints, docs: Ints, scores: Floats, relevant_cells: Ints) -> Meetings:
         """Find the meetings of one block, whose queries are numbered from 0.
 
-        The cells that are filled in are emptied again, for the next block.
+        `query`, `docs` and `scores` describe the block's entries, and `relevant_cells` are the
+        cells of its relevant documents. The cells that are filled in are emptied again, for the
+        next block.
         """
         cells = query * self.document_count + docs
         self.scores[cells], self.relevant[relevant_cells] = scores, True
-        index, partner = self.twins_of_first.expand(docs)
-        # So far there are the pairs whose first side was retrieved. A pair whose second side was
-        # retrieved alone is a meeting too, which the second side wins.
-        lone, missing = self.twins_of_second.expand(docs)
-        is_absent = np.isneginf(self.scores[query[lone] * self.document_count + missing])
-        lone, missing = lone[is_absent], missing[is_absent]
-        index, partner = np.concatenate([index, lone]), np.concatenate([partner, missing])
-        twin = query[index] * self.document_count + partner
-        first_scores, second_scores = scores[index], self.scores[twin]
-        outcome = (first_scores > second_scores).astype(np.int8) - (first_scores < second_scores)
-        outcome[len(outcome) - len(lone) :] = -1
+        # A row for each retrieved document of the first side and each of its twins.
+        entry_index, twin = self.twins_of_first.expand(docs)
+        # A pair whose second side was retrieved alone is a meeting too, which the second side wins.
+        lone_entry, lone_twin = self.twins_of_second.expand(docs)
+        lone_twin_cells = query[lone_entry] * self.document_count + lone_twin
+        is_alone = np.isneginf(self.scores[lone_twin_cells])
+        lone_entry, lone_twin = lone_entry[is_alone], lone_twin[is_alone]
+        entry_index, twin = (
+            np.concatenate([entry_index, lone_entry]),
+            np.concatenate([twin, lone_twin]),
+        )
+        twin_cells = query[entry_index] * self.document_count + twin
+        entry_scores, twin_scores = scores[entry_index], self.scores[twin_cells]
+        outcome = (entry_scores > twin_scores).astype(np.int8) - (entry_scores < twin_scores)
+        outcome[len(outcome) - len(lone_entry) :] = -1
         meetings = Meetings(
-            query=query[index],
-            doc=docs[index],
+            query=query[entry_index],
+            doc=docs[entry_index],
             outcome=outcome,
-            both=~np.isneginf(second_scores),
-            irrelevant=~(self.relevant[cells[index]] | self.relevant[twin]),
+            both_retrieved=~np.isneginf(twin_scores),
+            is_irrelevant=~(self.relevant[cells[entry_index]] | self.relevant[twin_cells]),
         )
         self.scores[cells], self.relevant[relevant_cells] = -np.inf, False
         return meetings
 
 
-def _by_query(judged: tuple[Ints, Ints], document_count: int) -> tuple[Ints, Ints]:
+def _sorted_by_query(judged: tuple[Ints, Ints], document_count: int) -> tuple[Ints, Ints]:
     """Return queries and documents of the judgments, sorted by query.
 
     Documents with numbers from `document_count` on are left out: no pair has them.
     """
-    query, row = judged
-    query, row = query[row < document_count], row[row < document_count]
+    query, doc = judged
+    query, doc = query[doc < document_count], doc[doc < document_count]
     order = np.argsort(query, kind="stable")
-    return query[order], row[order]
+    return query[order], doc[order]
 
 
 class Positions(NamedTuple):
@@ -256,12 +272,12 @@ class Partners(NamedTuple):
         if not len(self.length):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         count = np.where(docs >= 0, self.length[docs], 0)
-        if self.length.max(initial=0) <= 1:
+        if self.length.max(initial=0) <= 1:  # the usual case, for which no rows are repeated
             index = np.flatnonzero(count)
             return index, self.partner[self.start[docs[index]]]
         index = np.repeat(np.arange(len(docs)), count)
-        within = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
-        return index, self.partner[self.start[docs[index]] + within]
+        position_among_twins = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
+        return index, self.partner[self.start[docs[index]] + position_among_twins]
 
 
 class TwinAnswers(NamedTuple):
@@ -274,19 +290,20 @@ class TwinAnswers(NamedTuple):
     parts: dict[str, float] = {}  # noqa: RUF012
     """Counts and shares that are printed with the value, by name."""
     clusters: Clusters | None = None
-    """What each comparison of twins adds, for the error over documents.
+    """What each comparison of twins adds, for the standard error over documents.
 
-    `Clusters.origin` has the number of one of the two documents here; `Clusters.with_origins`
-    replaces it by the number of their common origin.
+    Their `origin` has the number of one of the two documents. The caller replaces it by the number
+    of the twins' common origin, with `Clusters.with_origins`.
     """
 
 
 @dataclass(frozen=True, repr=False)
 class TwinEstimand(Estimand):
-    """A question about twins: two documents of one origin, one of each group."""
+    """A question about twins: two versions of one document, one in each group."""
 
     pairs: str = field(default="all", kw_only=True)
-    """Twins that count: all, those that are relevant to the query, or the others."""
+    """Twins that count: ``all``; ``relevant``, those that are relevant to the query; ``other``,
+    those that are not."""
 
     kind = "twins"
     unit = "pair"

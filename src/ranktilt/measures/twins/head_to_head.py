@@ -16,7 +16,8 @@ from ranktilt.statistics.two_way import Clusters
 class PairCounts(NamedTuple):
     """Numbers of pairs of twins for each query, of pairs with at least one side retrieved.
 
-    All have the shape (n_queries,). A NamedTuple, so that counts can be added field by field.
+    The first side of a pair is in the first of the two compared groups. All counts have the shape
+    (n_queries,). This is a NamedTuple, so that counts can be added field by field.
     """
 
     wins: Ints
@@ -39,14 +40,15 @@ def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
     meetings = lists.meetings
     is_win = meetings.outcome > 0
     # Two cells for each query: relevant pairs in the first, others in the second.
-    cell = 2 * meetings.query + meetings.irrelevant
+    cell = 2 * meetings.query + meetings.is_irrelevant
 
     def count(mask: Bools) -> Ints:
-        """Count the meetings of a mask: (n_queries, 2), relevant ones and others."""
+        """Count the meetings of a mask, shape (n_queries, 2): relevant ones, then others."""
         return np.bincount(cell[mask], minlength=2 * lists.queries).reshape(-1, 2)
 
     wins, losses, ties = count(is_win), count(meetings.outcome < 0), count(meetings.outcome == 0)
-    both, alone = count(meetings.both), count(is_win & ~meetings.both)
+    both = count(meetings.both_retrieved)
+    alone = count(is_win & ~meetings.both_retrieved)
     relevant, others = (
         PairCounts(
             wins=wins[:, column],
@@ -64,8 +66,8 @@ def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
 class HeadToHeadTwins(TwinEstimand):
     """Share of twins that the first group wins minus the share that it loses, in [−1, 1].
 
-    Counted over (query, pair) with at least one side retrieved; an unretrieved twin stands below
-    every retrieved document. Printed in percent.
+    Every pair counts in each query that retrieved at least one of its two documents. A document
+    that was not retrieved is below every retrieved one. The value is printed in percent.
     """
 
     over: str = field(default="queries", kw_only=True)
@@ -115,14 +117,14 @@ class HeadToHeadTwins(TwinEstimand):
         query, doc = meetings.query[is_counted], meetings.doc[is_counted]
         outcome = meetings.outcome[is_counted].astype(np.float64)
         pairs = (counts.wins + counts.losses + counts.ties).astype(np.float64)
-        lead = (counts.wins - counts.losses).astype(np.float64)
+        lead = (counts.wins - counts.losses).astype(np.float64)  # of the first side
         parts = _details(counts, pairs)
         if self.over == "pairs":
             weight = np.ones(len(outcome))
             clusters = Clusters(query=query, origin=doc, total=outcome, weight=weight)
             return TwinAnswers(total=lead, weight=pairs, parts=parts, clusters=clusters)
         is_met = pairs > 0
-        size = np.where(is_met, pairs, 1.0)
+        size = np.where(is_met, pairs, 1.0)  # 1 where there are no pairs, so that nothing is / 0
         clusters = Clusters(
             query=query, origin=doc, total=outcome / size[query], weight=1 / size[query]
         )
@@ -131,13 +133,13 @@ class HeadToHeadTwins(TwinEstimand):
         )
 
     def _counts_meetings(self, meetings: Meetings) -> Bools:
-        """Tell which meetings are of pairs that count (`pairs`)."""
+        """Tell which meetings are of pairs that count, by the option `pairs`."""
         if self.pairs == "all":
             return np.ones(len(meetings.query), dtype=bool)
-        return meetings.irrelevant if self.pairs == "other" else ~meetings.irrelevant
+        return meetings.is_irrelevant if self.pairs == "other" else ~meetings.is_irrelevant
 
     def _pair_counts(self, lists: TwinLists) -> PairCounts:
-        """Return the counts of the pairs that count (`pairs`)."""
+        """Return the numbers of the pairs that count, by the option `pairs`."""
         relevant, others = pair_counts(lists)
         if self.pairs == "all":
             return PairCounts(*(a + b for a, b in zip(relevant, others, strict=True)))
@@ -149,6 +151,7 @@ def _details(counts: PairCounts, pairs: Floats) -> dict[str, float]:
 
     ``both_…`` counts pairs of which both sides were retrieved, and ``query_…`` queries that one
     side wins. ``mean_…`` are means of the queries' shares, and ``share_…`` shares of all pairs.
+    `pairs` is the number of pairs of each query.
     """
     is_met = pairs > 0
     wins, losses, ties, both, alone = (float(column.sum()) for column in counts)

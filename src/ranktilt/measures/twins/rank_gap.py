@@ -1,4 +1,4 @@
-"""Pair rank gap: by how many ranks one twin stands above the other."""
+"""Pair rank gap: by how many ranks one twin is above the other."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from ranktilt.statistics.two_way import Clusters, sums
 class PairRankGap(TwinEstimand):
     """Mean of ``rank_b − rank_a`` over twins; positive if the first group ranks higher.
 
-    Over every relevant pair, retrieved or not; where nothing is judged, summed over all pairs of a
-    query. Tied documents have their middle rank, one that was not retrieved the rank after the last
-    of its query.
+    Every relevant pair counts, retrieved or not. If nothing is judged, the gaps of all pairs are
+    summed for each query, and the value is the mean of these sums. Tied documents have the middle
+    of their ranks. A document that was not retrieved has the rank after the last of its query.
     """
 
     pairs: str = field(default="relevant", kw_only=True)
+    """Twins that count: ``relevant``, those that are relevant to the query; ``all``."""
 
     name = "RankGap"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("relevant", "all")}
@@ -45,12 +46,12 @@ class PairRankGap(TwinEstimand):
 
     def answers(self, lists: TwinLists) -> TwinAnswers:
         if self.pairs == "all" or lists.relevant_pairs is None:
-            return _summed(lists)
+            return _answers_of_all_pairs(lists)
         query, pair = lists.relevant_pairs
         first, second = lists.pairs[pair, 0], lists.pairs[pair, 1]
         first_entries = lists.entries.find(query, first)
         second_entries = lists.entries.find(query, second)
-        gaps = _below(lists, second_entries) - _below(lists, first_entries)
+        gaps = _ranks_from_end(lists, second_entries) - _ranks_from_end(lists, first_entries)
         absent = int((first_entries < 0).sum()) + int((second_entries < 0).sum())
         parts = {
             "pairs": float(len(pair)),
@@ -65,14 +66,17 @@ class PairRankGap(TwinEstimand):
         )
 
 
-def _below(lists: TwinLists, entries: Ints) -> Floats:
-    """Return `TwinLists.below` of some entries; 0 for a document that was not retrieved."""
-    if not len(lists.below):
+def _ranks_from_end(lists: TwinLists, entries: Ints) -> Floats:
+    """Return the rank of each entry, minus the rank after the last of its query.
+
+    0 for a document that was not retrieved, whose entry is negative.
+    """
+    if not len(lists.ranks_from_end):
         return np.zeros(len(entries))
-    return np.where(entries >= 0, lists.below[entries], 0.0)
+    return np.where(entries >= 0, lists.ranks_from_end[entries], 0.0)
 
 
-def _summed(lists: TwinLists) -> TwinAnswers:
+def _answers_of_all_pairs(lists: TwinLists) -> TwinAnswers:
     """Return the sum of the gaps of all pairs of the collection, for each query.
 
     A pair adds ``rank_b − rank_a``, so the sum over pairs is a sum over documents: each document's
@@ -81,22 +85,24 @@ def _summed(lists: TwinLists) -> TwinAnswers:
     """
     docs, pairs, ranking = lists.docs, lists.pairs, lists.ranking
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
-    # Of each document: the number of pairs in which it is the second side, minus the first.
-    side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
+    # The number of pairs in which each document is the second side, minus those as the first.
+    sign = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
     is_known = docs >= 0
-    weights = np.zeros(len(docs))
+    gaps = np.zeros(len(docs))
     if width:
-        weights = np.where(is_known, lists.below * side[np.where(is_known, docs, 0)], 0.0)
+        signs = sign[np.where(is_known, docs, 0)]
+        gaps = np.where(is_known, lists.ranks_from_end * signs, 0.0)
     query = ranking.query[is_known]
+    # The weights of a query's documents add up to 1, the weight of the query.
     clusters = Clusters(
         query=query,
         origin=docs[is_known],
-        total=weights[is_known],
+        total=gaps[is_known],
         weight=1.0 / np.bincount(query)[query],
     )
     is_listed = np.diff(ranking.offsets) > 0
     return TwinAnswers(
-        total=sums(ranking.query, weights, lists.queries),
+        total=sums(ranking.query, gaps, lists.queries),
         weight=is_listed.astype(np.float64),
         clusters=clusters,
     )

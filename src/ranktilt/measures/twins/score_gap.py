@@ -1,4 +1,7 @@
-"""Score gap: how far apart the scores of twins are; it only describes."""
+"""Score gap: how far apart the scores of twins are.
+
+It describes a ranker and gives no verdict, because the scores of two rankers have no common scale.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from ranktilt.statistics.two_way import Clusters, sums
 class PairScoreGap(TwinEstimand):
     """Mean of ``(s_a − s_b)/sd`` over twins that are both retrieved.
 
-    In standard deviations of the query's scores; 0 where all scores of a query are equal.
+    s_a and s_b are the scores of the two twins, and sd is the standard deviation of the query's
+    scores. The gap is 0 if all scores of a query are equal.
     """
 
     name = "ScoreGap"
@@ -74,8 +78,8 @@ def _retrieved_pairs(lists: TwinLists) -> tuple[Ints, Ints]:
     first, partner = lists.partners.expand(lists.docs)
     second = lists.entries.find(lists.ranking.query[first], partner)
     first, second = first[second >= 0], second[second >= 0]
-    # The same order if the sides are swapped: sums of floats in another order would differ in their
-    # last digits, and not only in their sign.
+    # This order does not depend on which side is the first. In another order, sums of floats would
+    # differ in their last digits, and not only in their sign.
     order = np.lexsort((np.maximum(first, second), np.minimum(first, second)))
     return first[order], second[order]
 

@@ -1,4 +1,7 @@
-"""Questions with answers by people and by a language model, as JSON lines, such as HC3."""
+"""Read questions with answers by people and by a language model, as JSON lines, such as HC3.
+
+People and the language model are the two *sides*.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from typing import Any
 from ranktilt.data.formats.jsonl import json_objects
 from ranktilt.errors import DataError, DataWarning, counted, refuse_twice, shorten
 
-_BREAKS = re.compile(r"[\x00-\x1f\x7f]")
-"""Control characters; a line break is one, and a domain's name must be in one line."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+"""A control character, such as a line break, which a domain's name must not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +39,8 @@ class QuestionFields:
 class AnsweredQuestion:
     """A question with its answers by both sides, people and a language model.
 
-    One side may have no answer. A question that occurs twice, in one file or in two, is two of
-    these, called askings of one question.
+    One side may have no answer. If a question occurs twice, in one file or in two, there are two of
+    these objects, which are called *askings* of one question.
     """
 
     text: str
@@ -62,7 +65,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweredQuestions:
-    """Questions of several files in their order, and how much was left out."""
+    """Questions of several files in their order, and numbers of what was left out."""
 
     questions: tuple[AnsweredQuestion, ...]
     """All questions with an answer."""
@@ -79,19 +82,21 @@ class AnsweredQuestions:
 def fold_question(text: str) -> str:
     """Return a form of a question that is the same for slightly different spellings.
 
-    Case, blanks, and marks at the end make no difference, nor do characters that Unicode calls
-    compatible (NFKC), such as a letter of double width. A question of marks alone stays.
+    Case, blanks, and punctuation at the end make no difference, nor do characters that Unicode
+    calls compatible (NFKC), such as a letter of double width. A question that is only punctuation
+    stays as it is.
     """
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return folded.rstrip(".?! ") or folded
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return plain.rstrip(".?! ") or plain
 
 
 def read_answered(
     files: Sequence[str | Path], fields: QuestionFields | None = None
 ) -> AnsweredQuestions:
-    """Read questions with their answers, a text or a list each, from JSON lines.
+    """Read questions with their answers from JSON lines.
 
-    Blank answers, and questions without another one, are left out and counted.
+    The answers of a side are a text or a list of texts. Blank answers are left out and counted, and
+    so are questions that have no other answer.
     """
     fields = fields or QuestionFields()
     paths = [Path(file) for file in files]
@@ -175,7 +180,7 @@ class _QuestionLine:
         file_name = self.path.name.removesuffix(".gz")
         stem = file_name.removesuffix(".jsonl").removesuffix(".json")
         domain = stem if name is None else self.row.get(name)
-        if not isinstance(domain, str) or not domain.strip() or _BREAKS.search(domain):
+        if not isinstance(domain, str) or not domain.strip() or _CONTROL.search(domain):
             raise self._fault("a name in one line", name)
         return domain.strip()
 
@@ -184,7 +189,7 @@ class _QuestionLine:
         return tuple(answer.strip() for answer in self._answers(name) if answer.strip())
 
     def _answers(self, name: str) -> list[str]:
-        """Return the answers in a field, which may hold a single one."""
+        """Return the answers in a field, which may be a list or a single answer."""
         value = self.row.get(name) or []
         answers = [value] if isinstance(value, str) else value
         if not isinstance(answers, list) or not all(map(_is_text, answers)):
@@ -192,7 +197,7 @@ class _QuestionLine:
         return answers
 
     def _fault(self, expected: str, name: str | None) -> DataError:
-        """Return the error for a field that holds something else."""
+        """Return the error for a field that has another value than `expected`."""
         value = shorten(self.row.get(name or ""))
         message = f"expected {expected} in the field {name!r}, got {value}"
         return DataError(self.path, message, line=self.number)

@@ -12,7 +12,7 @@ from ranktilt.papers.askari.retrieval_qa import QARules, RetrievalQA, build_retr
 from ranktilt.papers.askari.retrieval_qa_files import QAFiles, save_retrieval_qa
 
 HUMAN = "human"
-"""The source of people's answers."""
+"""Name of the source of people's answers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,10 @@
-"""Tables of Askari et al."""
+"""Tables of Askari et al.
+
+A `Layout` is a table of numbers, which its `Selection`s take from results: the rows for which
+`where` is true, and one column as the value. Several tables can show the same rows. If all tables
+of the paper are printed together, a table shows only the rows for which `home` is true. A *study*
+trains rankers on both sides' answers, and measures them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ from ranktilt.reporting.layouts.selection import Selection
 from ranktilt.training.study_result import BASELINE, Evaluation, Kind, TrainingStudy
 
 SOURCE = "Askari et al., CIKM 2023"
-"""Origin of the layouts, as they print it."""
+"""The paper, as tables print it."""
 DAGGER = "†"
 """Mark of the best ranker."""
 _DOMAINS = {
@@ -34,22 +40,22 @@ _SPLITS = {"dev": "validation"}
 _IS_ALL = pl.col("group") == ALL
 """Rows of all documents, whatever their group."""
 _NOT_AT_HOME = pl.lit(False)
-"""Value of `Selection.home` for rows that another table already prints by default.
+"""Value of `Selection.home` for rows that are in another table.
 
-The table with this value is printed only if it is asked for by name.
+A table shows them only if it is asked for by name.
 """
 _QUERIES = (
     pl.when(pl.col("split").is_null())
     .then(pl.lit("queries"))
     .otherwise(pl.format("queries {}", "split"))
 )
-"""Name of the number of queries, with the split where there is one."""
+"""Name of the number of queries, with the split if there is one."""
 
 
-def tested(*kinds: Kind) -> Callable[[TrainingStudy], pl.DataFrame]:
+def means_of_kinds(*kinds: Kind) -> Callable[[TrainingStudy], pl.DataFrame]:
     """Return a function that lists the means of a study's evaluations of these kinds.
 
-    The best ranker of each has a †.
+    The best ranker of each evaluation has a †.
     """
 
     def means(study: TrainingStudy) -> pl.DataFrame:
@@ -74,8 +80,11 @@ def _means(study: TrainingStudy, *kinds: Kind) -> Iterator[dict[str, Any]]:
             }
 
 
-def trained_on(study: TrainingStudy) -> pl.DataFrame:
-    """Return the number of queries with an answer of the reference, by split and domain."""
+def query_counts(study: TrainingStudy) -> pl.DataFrame:
+    """Return the number of queries with an answer of the reference, by split and domain.
+
+    The reference is the side of people's answers.
+    """
     rows = []
     for evaluation in study.of_kind("first stage"):
         if evaluation.side == study.reference:
@@ -92,9 +101,12 @@ def _query_count(evaluation: Evaluation, group: str) -> float:
 
 
 def _of_study(kinds: tuple[Kind, ...], where: pl.Expr, dataset: str = "dataset") -> Selection:
-    """Select a study's means, in the rows that `where` is true of."""
+    """Select a study's means in evaluations of these kinds.
+
+    `dataset` is the column with the names of data sets.
+    """
     keys = {"dataset": dataset, "system": "system", "measure": "measure"}
-    return Selection(result=TrainingStudy, part=tested(*kinds), keys=keys, where=where)
+    return Selection(result=TrainingStudy, part=means_of_kinds(*kinds), keys=keys, where=where)
 
 
 _ALL_DOCUMENTS = Selection(
@@ -135,11 +147,11 @@ ASKARI_2 = Layout(
 _BY_DOMAIN = pl.col("by").is_not_null() & (pl.col("by") != "source")
 """Whether an audit's groups are domains."""
 _DOMAIN_OR_DATASET = pl.when(_BY_DOMAIN).then(pl.col("group")).otherwise(pl.col("dataset"))
-"""The domain of a row, or the collection where groups are no domains."""
+"""The domain of a row, or the collection if groups are no domains."""
 _DATASET_OF_DOMAIN = pl.when(_BY_DOMAIN).then(pl.col("dataset")).otherwise(pl.lit(""))
-"""The collection that a domain is in; empty where groups are no domains."""
+"""The collection of a domain; empty if groups are no domains."""
 _NO_SYSTEM = pl.lit("-")
-"""Stands for a ranker where a number is about queries alone."""
+"""Name instead of a ranker's for numbers of queries, which no ranker has a part in."""
 _AUDIT_QUERIES = Selection(
     result=Audit,
     part="means",
@@ -149,7 +161,7 @@ _AUDIT_QUERIES = Selection(
         "system": _NO_SYSTEM,
         "measure": _QUERIES,
     },
-    value=pl.col("queries").max().over("group"),  # a ranker may lack queries
+    value=pl.col("queries").max().over("group"),  # a run may not have all queries
     where=_IS_ALL | _BY_DOMAIN,
     home=_NOT_AT_HOME,
     first=True,
@@ -166,7 +178,7 @@ _CHECK_QUERIES = Selection(
 """The number of queries in a check."""
 _STUDY_QUERIES = Selection(
     result=TrainingStudy,
-    part=trained_on,
+    part=query_counts,
     keys={"dataset": "group", "system": _NO_SYSTEM, "measure": "measure"},
 )
 """The number of queries that a study trained on."""
@@ -223,7 +235,10 @@ ASKARI_3 = replace(
 
 
 def _side_alone(source: str, mean: str) -> Selection:
-    """Select one side of a check, as a collection by itself."""
+    """Select the means of one side of a check, as if it were a collection.
+
+    `source` is the column with the side's name, and `mean` the column with its mean.
+    """
     return Selection(
         result=CheckResult,
         part="effectiveness",
@@ -271,7 +286,10 @@ _QUARTILES = {"mean": "mean", "25 %": "low", "median": "median", "75 %": "high"}
 
 
 def _shared_words(measure: str, value: pl.Expr) -> Selection:
-    """Select a number of the words that queries share with their answers."""
+    """Select a number about the words that queries share with their answers.
+
+    `measure` is its name in the table.
+    """
     return Selection(
         result=TrainingStudy,
         part="overlaps",

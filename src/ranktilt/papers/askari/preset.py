@@ -1,8 +1,9 @@
 """The options of Askari et al., to measure and to train cross-encoders: paper and notebook.
 
-Weight decay 0 makes AdamW the paper's Adam. The notebook's 5 epochs of 1,000 triples a positive,
-of which each fifth shows the positive, are 1,000 of ours. docs/redo/askari.md lists line by line
-what is theirs, what is ours, and what nobody knows.
+With a weight decay of 0, AdamW is the paper's Adam. The notebook trains for 5 epochs, with 1,000
+triples for each positive, of which every fifth has the positive; so the positive is seen 1,000
+times, which is 1,000 of our epochs. docs/redo/askari.md compares all options with ours, line by
+line.
 """
 
 from __future__ import annotations

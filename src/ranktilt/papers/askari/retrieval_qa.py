@@ -1,6 +1,8 @@
 """Questions with answers by people and a language model, as a collection with splits.
 
-Such a collection is ChatGPT-RetrievalQA.
+ChatGPT-RetrievalQA is such a collection. People and the language model are its two *sides*; a
+*domain* is the subject of a question. A question may be asked several times; each of these
+*askings* is a query.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ SPLITS = ("train", "dev", "test")
 SHARES = (69.0, 2.5, 28.5)
 """Shares of training, development and test, in percent.
 
-The authors give no shares. These reproduce the published sizes of all five domains, such as 862, 31
-and 355.
+The authors do not state shares. With these, all five domains have their published sizes, such as
+862, 31 and 355.
 """
 ERROR_MESSAGE = re.compile(r"\A!(?:\s|\\n)|There was an error generating a response\s*\Z")
-"""Error of ChatGPT's web page, in place of an answer or below one that broke off.
+"""Error message of ChatGPT's web page, instead of an answer or at the end of an incomplete one.
 
-The first form begins with an exclamation mark and a blank; in HC3, this may be a line break that is
-spelt as a backslash and an n. The second form ends the answer.
+The first form begins with an exclamation mark and a blank. In HC3, the blank may be a line break
+that is written as a backslash and an n. The second form is at the end of the answer.
 """
 
 
@@ -43,17 +45,17 @@ spelt as a backslash and an n. The second form ends the answer.
 class QARules:
     """How questions are split, and the names of the two sides.
 
-    Each domain is split by `shares`, as the authors do it: development and test are rounded down,
-    and training gets what is left. The authors keep the language model's answers that are error
-    messages; `drop_errors` leaves them out.
+    Each domain is split by `shares`, as the authors do it: the sizes of development and test are
+    rounded down, and training gets all other questions. The authors keep the language model's
+    answers that are error messages; `drop_errors` leaves them out.
     """
 
     shares: tuple[float, float, float] = SHARES
-    """Shares of training, development and test; their sum is the whole."""
+    """Shares of training, development and test, in any unit: they are divided by their sum."""
     sources: tuple[str, str] = ("human", "chatgpt")
     """Names of the two sides, people first."""
     seed: int = 0
-    """Decides which questions fall into which split."""
+    """Seed that decides which questions are in which split."""
     drop_errors: bool = False
     """Whether to leave out answers that are error messages."""
 
@@ -97,12 +99,12 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
     """Make a collection of answers, and split the questions.
 
     Every question is a query and every answer a document, relevant to its question with grade 1.
-    Askings of one question, equal after folding, stay queries of their own, as published, but they
-    are in one split, and each other's answers are relevant to them. Ids are running numbers; the
-    number of an answer says nothing of its side.
+    Askings of one question are separate queries, as published, but they are in the same split, and
+    the answers to one of them are relevant to all. Ids are running numbers; the number of an answer
+    does not depend on its side.
 
-    Askari et al., *A Test Collection of Synthetic Documents for Training Rankers*, CIKM 2023.
-    `UserError` where a domain is too small for its split.
+    Source: Askari et al., *A Test Collection of Synthetic Documents for Training Rankers*, CIKM
+    2023. Raises a `UserError` if a domain is too small for its split.
     """
     rules = rules or QARules()
     errors = sum(map(_error_messages, answered.questions))
@@ -159,9 +161,9 @@ def _without_error_messages(question: AnsweredQuestion) -> AnsweredQuestion:
 
 
 def _by_share(domain: str, count: int, shares: Sequence[float]) -> Sizes:
-    """Return how many questions of a domain each split gets.
+    """Return how many of a domain's `count` questions each split gets.
 
-    A split with a share above 0 gets one at least.
+    A split with a share above 0 gets at least one.
     """
     fewest = [int(share > 0) for share in shares]
     if count < sum(fewest):
@@ -170,15 +172,16 @@ def _by_share(domain: str, count: int, shares: Sequence[float]) -> Sizes:
         raise UserError(
             f"domain {domain!r} has {questions}, too few for its split: {splits} need one each"
         )
-    # Of 1,000, 28.5 % are 285. Floating point may give 284.99999999999994, so that a little more is
-    # added before it is rounded down.
+    # 28.5 % of 1,000 is 285, but floating point may give 284.99999999999994. So a little is added
+    # before the number is rounded down.
     train, dev, test = (
         max(few, int(count * share / sum(shares) + 1e-9))
         for few, share in zip(fewest, shares, strict=True)
     )
     if fewest[0] and count - dev - test >= 1:
         return count - dev - test, dev, test
-    # Rounding goes to the largest split if training has no share, or would be left without any.
+    # If training has no share, or no question would be left for it, the largest split gets the
+    # rest.
     sizes = [train, dev, test]
     sizes[sizes.index(max(sizes))] += count - sum(sizes)
     train, dev, test = sizes
@@ -188,22 +191,22 @@ def _by_share(domain: str, count: int, shares: Sequence[float]) -> Sizes:
 def assign_splits(
     questions: Sequence[AnsweredQuestion], sizes: Mapping[str, Sizes], seed: int
 ) -> list[int]:
-    """Assign each question a split, by number.
+    """Return the split of each question, as a number: its index in `SPLITS`.
 
-    Each domain gets exactly its `sizes`, and all askings of one question get the same split. A
-    question's split depends on the seed, its text and the others of its domain; not on their order,
-    nor on another domain unless it shares a question.
+    In each domain, the splits have exactly its `sizes`, and all askings of one question are in the
+    same split. A question's split depends on the seed, on its text, and on the other questions of
+    its domain; but not on their order, nor on another domain, unless a question is in both.
 
-    `UserError` where a question is asked more often than any split has room for.
+    Raises a `UserError` if a question has more askings than any split has free places.
     """
     askings_by_key = defaultdict[str, list[int]](list)
     for number, question in enumerate(questions):
         askings_by_key[question.key].append(number)
-    # Places that are still free, by domain and split.
+    # Number of free places, by domain and split.
     room = {domain: list(domain_sizes) for domain, domain_sizes in sizes.items()}
     splits = [0] * len(questions)
     chances = {key: _hash(seed, key) for key in askings_by_key}
-    # Questions with many askings go first, while splits still have room for all of them.
+    # Questions with many askings come first, while splits still have room for all of them.
     for key in sorted(chances, key=lambda key: (-len(askings_by_key[key]), chances[key])):
         askings = askings_by_key[key]
         needed = Counter(questions[number].domain for number in askings)
@@ -234,11 +237,11 @@ def _hash(seed: int, key: str) -> float:
 
 
 def _draw_split(chance: float, room: Sequence[int], fits: Sequence[bool]) -> int | None:
-    """Return the split that a chance in [0, 1) falls on.
+    """Return the split of a question, by a random number in [0, 1).
 
-    The interval is divided by `room`, so that a split with twice the free places has twice the
-    chance. If the split does not fit, return the one with most room of those that do; None if none
-    does.
+    `room` has the free places of each split. A split with twice as many has twice the probability.
+    `fits` says which splits have room for all askings of the question. If the drawn split has none,
+    the split with most free places among those that have room is returned; None if there is none.
     """
     total = sum(room)
     for split, end in enumerate(accumulate(room)):
@@ -278,7 +281,10 @@ class _Answer(NamedTuple):
 def _tables(
     questions: Sequence[AnsweredQuestion], splits: Sequence[int], sources: tuple[str, str]
 ) -> _Tables:
-    """Return documents, queries, and judgments; each asking has the answers of all its askings."""
+    """Return documents, queries and judgments.
+
+    The answers to one asking of a question are relevant to all its askings.
+    """
     answers, queries = list[_Answer](), list[tuple[str, str, str]]()
     answer_ids = defaultdict[str, list[str]](list)
     for number, question in enumerate(questions):
@@ -304,9 +310,9 @@ def _tables(
 
 
 def _answers(query: str, question: AnsweredQuestion, sources: tuple[str, str]) -> Iterator[_Answer]:
-    """Yield the answers of both sides, ordered by a hash of their text.
+    """Yield the answers of both sides, in the order of a hash of their texts.
 
-    Ids follow this order. Where scores are tied and ids decide, no side is therefore ahead.
+    Ids are numbered in this order. So if scores are tied and ids decide, neither side is favoured.
     """
     human, llm = sources
     texts = [*((text, human) for text in question.human), *((text, llm) for text in question.llm)]
@@ -370,12 +376,12 @@ def _texts_in_several_splits(docs: pl.DataFrame, qrels: Mapping[str, pl.DataFram
 
 
 def _by_split(counts: Mapping[str, int]) -> str:
-    """Write numbers with their splits, such as ``train 10, dev 2``."""
+    """Write the numbers of the splits, such as ``train 10, dev 2``."""
     return ", ".join(f"{split} {number:,}" for split, number in counts.items())
 
 
 def summary(answers: RetrievalQA) -> Iterator[tuple[str, str]]:
-    """Yield the numbers of the collection: a name and a text each."""
+    """Yield the numbers of the collection, each as a name and a text, to print."""
     counts = answers.counts
     for domain, sizes in counts["questions"].items():
         yield domain, f"{sum(sizes.values()):,} questions: {_by_split(sizes)}"

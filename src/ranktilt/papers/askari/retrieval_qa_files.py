@@ -1,4 +1,7 @@
-"""The folder of a collection of answered questions, for RankTilt and for others' tools."""
+"""Write a collection of answered questions as a folder, for RankTilt and for other tools.
+
+The two *sides* are people's answers and a language model's answers; each is a source.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,21 @@ from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
 
 ABOUT = "built.json"
-"""Name of the file that says how the folder was made."""
+"""Name of the file with the inputs and options of the folder."""
 DEPTH = 1_000
-"""Depth of BM25's runs, unless another one is asked for."""
+"""Default number of documents for each query in BM25's runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QAFiles:
-    """Further files of the folder; 0 for none of a kind."""
+    """Options of the folder's further files."""
 
     depth: int = DEPTH
-    """Depth of BM25's runs."""
+    """Number of documents for each query in BM25's runs; 0 for no runs."""
     triples: int = 0
-    """Random negatives of each relevant answer, in lines to train on, drawn by `seed`."""
+    """Number of training triples of each relevant answer, with random negatives; 0 for none."""
     seed: int = 0
+    """Seed of the negatives."""
 
     def __post_init__(self) -> None:
         for name in ("depth", "triples"):
@@ -47,17 +51,21 @@ class QAFiles:
 def save_retrieval_qa(
     answers: RetrievalQA, folder: str | Path, qa_files: QAFiles | None = None
 ) -> Path:
-    """Write the collection as a folder, with everything in it or not at all.
+    """Write the collection as a folder; after an error, there is no folder.
 
-    ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` are the collection; ``msmarco/``
-    holds each side's documents, the queries of each split and TREC judgments, tab-separated,
-    ``runs/`` BM25's best for each split and side, searched in that side alone, ``triples/`` what to
-    train on; ``built.json`` says how all of it was made. The same input gives the same bytes.
+    The same input gives the same bytes. The folder has:
+
+    - ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv``: the collection
+    - ``msmarco/``: each side's documents, the queries of each split, and judgments in TREC's form,
+      tab-separated
+    - ``runs/``: BM25's run for each split and side, which searches that side alone
+    - ``triples/``: training triples
+    - ``built.json``: the inputs and options
 
     Raises
     ------
     UserError
-        If the folder holds something already or cannot be written.
+        If the folder has files in it or cannot be written.
     """
     qa_files, path = qa_files or QAFiles(), Path(folder)
     require_new(path)
@@ -75,16 +83,17 @@ def save_retrieval_qa(
 
 
 def require_new(folder: Path) -> None:
-    """Refuse a folder that holds something or cannot be written, before any work is done."""
+    """Refuse a folder that has files in it or cannot be written, before any work is done."""
     require_folder(folder)
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder}: already holds files; name a new folder")
 
 
 def _msmarco(answers: RetrievalQA) -> dict[str, bytes]:
-    """Return files as the authors publish theirs.
+    """Return the files in ``msmarco/`` by their names, in the form in which the authors publish.
 
-    They are pid and passage, qid and query, and judgments in TREC's form.
+    Lines have the id and text of an answer, the id and text of a query, or a judgment in TREC's
+    form.
     """
     collection = answers.collection
     docs = collection.docs.with_columns(one_line(collection.docs["text"]))
@@ -106,7 +115,7 @@ def _msmarco(answers: RetrievalQA) -> dict[str, bytes]:
 
 
 def _tsv(frame: pl.DataFrame) -> bytes:
-    """Write a table as tab-separated lines, without names and quotes."""
+    """Return a table as tab-separated lines, without the names of columns and without quotes."""
     return frame.write_csv(include_header=False, separator="\t", quote_style="never").encode()
 
 
@@ -158,7 +167,7 @@ def _about(answers: RetrievalQA, folder: Path, qa_files: QAFiles) -> bytes:
 
 
 def _common_folder(files: Sequence[Path]) -> Path:
-    """Return the folder that holds all files."""
+    """Return the innermost folder that all files are in."""
     return Path(os.path.commonpath([file.parent for file in files])) if files else Path()
 
 

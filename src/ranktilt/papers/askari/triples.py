@@ -1,4 +1,4 @@
-"""Training triples: a query, a relevant document and a random one, line by line, however many."""
+"""Training triples: a query, a relevant document and a random other one, which is its negative."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ranktilt.statistics.sampling import sample_rows
 def triples(collection: Collection, negatives: int, *, seed: int = 0) -> Iterator[bytes]:
     """Yield lines of query, relevant document and random negative by their ids, tab-separated.
 
-    Each piece holds the lines of one relevant document, so that memory does not grow with their
-    number. Random documents are drawn evenly from all that are not relevant to the query and not
-    the same text as one that is; none comes twice, and where a collection has fewer, all of them
-    are taken.
+    Each piece has the lines of one relevant document, so that memory does not grow with their
+    number. Negatives are drawn at random from all documents that are not relevant to the query, and
+    do not have the text of one that is. A relevant document has `negatives` different ones, or all
+    if the collection has fewer. `seed` is that of the draw.
     """
-    # Objects, so that a draw of rows gives strings that are there already, and joining them is one
-    # copy.
+    # An array of objects: selecting rows of it copies no text.
     names = np.array([name.encode() for name in collection.ids], dtype=object)
     random = np.random.default_rng(seed)
     for judged_query in _judged_queries(collection):
@@ -60,7 +59,7 @@ def _judged_queries(collection: Collection) -> Iterator[_JudgedQuery]:
 
 
 def _rows_by_copy(collection: Collection) -> dict[int, list[int]]:
-    """Return the rows of each repeated text, by each of these rows."""
+    """Return, for each row whose text occurs several times, all rows with this text."""
     texts = collection.docs.select("text").with_row_index("row").group_by("text").agg("row")["row"]
     copies = dict[int, list[int]]()
     for rows in texts.filter(texts.list.len() > 1).to_list():

@@ -1,4 +1,8 @@
-"""Rows that no frame of a result has: spectra, and a bench by the strength of each method."""
+"""Tables for the figures of Dai et al.: spectra, and the numbers of a bench by method and strength.
+
+A *spectrum* is the singular values of a source's embeddings, relative to the reference's. A *bench*
+compares methods that reduce a tilt, each at several strengths, which are its *candidates*.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ from ranktilt.mitigation.bench_result import Bench, Candidate
 
 
 def spectra(explanation: Explanation) -> pl.DataFrame:
-    """Return each height of each spectrum.
+    """Return the values of each spectrum, in the column ``height``.
 
-    The columns are ``source``, ``index``, ``height``, ``system``, and the number of ``sources``.
+    The other columns are ``source``, ``index`` (from 1), ``system``, and the number of ``sources``.
     """
     rows = list[dict[str, Any]]()
     for result in explanation.results:
@@ -43,7 +47,7 @@ def bench_tilts(bench: Bench) -> pl.DataFrame:
 def bench_means(bench: Bench) -> pl.DataFrame:
     """Return effectiveness on the reference's documents alone, by method and strength.
 
-    There are no rows where these were not ranked.
+    There are no rows if these documents were not ranked.
     """
     return pl.DataFrame(list(_means(bench)))
 
@@ -63,7 +67,7 @@ def _tilts(bench: Bench) -> Iterator[dict[str, Any]]:
 
 
 def _means(bench: Bench) -> Iterator[dict[str, Any]]:
-    """Yield the means on the reference's documents alone; nothing where these were not ranked."""
+    """Yield the means on the reference's documents alone; nothing if these were not ranked."""
     reference = str(bench.spec.get("reference"))
     if reference not in bench.document_sets:
         return

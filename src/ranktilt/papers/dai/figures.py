@@ -1,4 +1,4 @@
-"""Figures of Dai et al. that show all sources in one, which no page of a result does."""
+"""Figures of Dai et al. that show all sources in one; pages of results have one for each source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ranktilt.reporting.views.check.sections import distribution_figure
 
 
 def draw_cosines(check: CheckResult) -> tuple[Figure, ...]:
-    """Draw the cosines of all sources in one; nothing of one source."""
+    """Draw the cosines of all sources in one figure; no figure if there is only one source."""
     cosines = {
         similarity.source: similarity.twins
         for similarity in check.similarity
@@ -43,15 +43,16 @@ def texts_drawn(check: CheckResult) -> pl.DataFrame:
 def draw_map(check: CheckResult) -> tuple[Figure, ...]:
     """Draw the texts of all sources in one plane.
 
-    A check draws a map for each source, with the reference's texts and their rewrites. Sources can
-    share one plane only if the reference's texts lie at the same points in all maps; otherwise, and
-    of one source, there is no figure.
+    A check has a map for each source, with the reference's texts and their rewrites. Sources can
+    share one plane only if the reference's texts lie at the same points in all maps. Otherwise
+    there is no figure, nor if there is only one source.
     """
     maps = _maps(check)
     if len(maps) < 2:
         return ()
     reference_map = next(iter(maps.values()))
-    # Of each map, the first half are the reference's texts, and the second half their rewrites.
+    # The first half of a map's points are the reference's texts, and the second half their
+    # rewrites.
     half = reference_map.pairs
     groups = {check.reference: (_points(reference_map)[:half], reference_map.ids[:half])}
     for source, source_map in maps.items():

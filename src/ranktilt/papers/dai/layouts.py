@@ -1,4 +1,9 @@
-"""Tables and figures of Dai et al., numbered as in version 2 of arXiv 2310.20501."""
+"""Tables and figures of Dai et al., numbered as in version 2 of arXiv 2310.20501.
+
+A `Layout` is a table of numbers, which its `Selection`s take from results: the rows for which
+`where` is true, and one column as the value. Several tables can show the same rows. If all tables
+of the paper are printed together, a table shows only the rows for which `home` is true.
+"""
 
 from __future__ import annotations
 
@@ -19,37 +24,38 @@ from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.selection import Column, Selection
 
 SOURCE = "Dai et al., arXiv 2310.20501 (numbered as before KDD 2024)"
-"""Origin of the layouts, as they print it."""
+"""The paper, as tables and figures print it."""
 MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 """Measures of the tables, in their order."""
 
-# The table that a rewrite belongs to: that of the usual models, of GPT, or of other temperatures.
+# A rewrite belongs to one of three tables, by its model and temperature.
 _IS_USUAL = pl.col("temperature").is_in(["", "0.2"])
 """Rows of texts at the usual temperature, or an unknown one."""
 _BY_GPT = pl.col("generator").str.to_lowercase().str.contains("gpt", literal=True)
 """Rows of texts by a GPT."""
 USUAL, GPT, OTHER = _IS_USUAL & ~_BY_GPT, _IS_USUAL & _BY_GPT, ~_IS_USUAL
-"""Rows that the main tables, those of GPT and those of other temperatures are about."""
+"""Rows of the main tables, of the tables for GPT, and of those for other temperatures."""
 _KNOWN_TEMPERATURES = pl.col("temperature").filter(pl.col("temperature") != "")
 """Temperatures of the rows that state one."""
 _SPANS_TEMPERATURES = (_KNOWN_TEMPERATURES.n_unique().over("generator") > 1).any()
 """Whether a model has sources at several temperatures, which Table 9 compares."""
 
-# The rankers that a table is about.
+# A ranker belongs to one of two tables.
 ONE_STAGE = ~pl.col("is_reranked") | pl.col("is_reranked").all()
-"""Rows of rankers that search by themselves; of all rankers where none does."""
+"""Rows of rankers that do not re-rank; all rows if every ranker does."""
 _RERANKED_FIRST_STAGES = pl.col("first_stage").filter(pl.col("is_reranked")).implode()
-"""First stages of which some ranker orders the results again."""
+"""First stages whose results some ranker re-ranks."""
 RERANKED = pl.col("is_reranked").any() & (
     pl.col("is_reranked") | pl.col("first_stage").is_in(_RERANKED_FIRST_STAGES)
 )
-"""Rows of re-rankers, and of the first stages that they order again."""
+"""Rows of re-rankers, and of the first stages whose results they re-rank."""
 
 
 def _mixed(where: pl.Expr | None, home: pl.Expr, *, of_sources: pl.Expr) -> tuple[Selection, ...]:
-    """Select both groups' means over the queries that count for Relative Δ.
+    """Select both groups' means over the queries that count for Relative Δ, from audits.
 
-    Where the first group is human text, the second one is the LLM's.
+    If the first group is human text, the second group is called ``llm``, whatever its name is.
+    `home` is for an audit of one source, and `of_sources` for an audit of several.
     """
     by_source = pl.col("by") == "source"
     is_rewrite = (by_source & (pl.col("a") == "human")).fill_null(False)
@@ -72,7 +78,7 @@ def _mixed(where: pl.Expr | None, home: pl.Expr, *, of_sources: pl.Expr) -> tupl
 
 
 _STATED = {"generator": pl.col("generator"), "temperature": pl.col("temperature")}
-"""Columns that hold the model and the temperature of the rewrites."""
+"""Columns with the model and the temperature of the rewrites, in results that state them."""
 
 
 def _side(
@@ -84,7 +90,7 @@ def _side(
     where: pl.Expr | None,
     home: pl.Expr,
 ) -> Selection:
-    """Select the means of one group, which is the row's `target`."""
+    """Select the means of one group from a result's column `mean`; `target` is the group's name."""
     columns: dict[str, Column] = {
         "dataset": "dataset",
         "collection": pl.lit("mixed"),
@@ -97,7 +103,7 @@ def _side(
 
 
 def _alone(home: pl.Expr) -> tuple[Selection, ...]:
-    """Select both sources of a check, each ranked alone."""
+    """Select the means of both sources of a check, each of which was ranked alone."""
     keys: dict[str, Column] = {
         "dataset": "dataset",
         "collection": pl.lit("single-source"),
@@ -119,7 +125,7 @@ def _alone(home: pl.Expr) -> tuple[Selection, ...]:
 
 
 def _statistic(measure: str, column: str, part: str, where: pl.Expr) -> Selection:
-    """Select a number of Table 1, for each source or for the queries."""
+    """Select a number of Table 1, from a column of a check's `part`; `measure` is its name."""
     keys: dict[str, Column] = {"dataset": "dataset", "measure": pl.lit(measure)}
     if part == "contents.sources":
         keys["target"] = "source"
@@ -130,11 +136,13 @@ _IS_SOURCE = pl.col("source").is_not_null()
 """Rows of documents, not of queries."""
 _ROW = pl.int_range(pl.len())
 """Number of the row."""
-# The queries are all, and behind them the judged ones where there are judgments.
 _FIRST_ROW, _LAST_ROW = _ROW == 0, pl.len() - 1 == _ROW
-"""The first and the last row of a part."""
+"""The first and the last row of a part.
+
+A check has a row for all queries, and then a row for the judged ones, if there are any.
+"""
 _HAS_QUERIES = pl.col("queries") > 0
-"""Rows with a query."""
+"""Rows with at least one query."""
 _STATISTICS = (
     _statistic("queries", "queries", "contents.queries", _LAST_ROW),
     _statistic("query words", "words", "contents.queries", _FIRST_ROW),
@@ -217,7 +225,7 @@ DAI_10 = Layout(
     command="ranktilt audit DIR -r bm25 --json FILE",
 )
 _OF_GPT = GPT & ~_SPANS_TEMPERATURES
-"""Rows of GPT's texts, where Table 9 does not compare its temperatures."""
+"""Rows of GPT's texts, unless there are several temperatures, which Table 9 compares."""
 DAI_4 = replace(DAI_3, name="dai-4", cells=_mixed(ONE_STAGE, GPT, of_sources=_OF_GPT))
 DAI_6 = replace(DAI_5, name="dai-6", cells=_mixed(RERANKED, GPT, of_sources=_OF_GPT))
 DAI_7 = replace(DAI_2, name="dai-7", cells=_alone(GPT))
@@ -251,11 +259,11 @@ TABLES = (
 _QUARTILES = {"25 %": "quartile_1", "median": "median", "75 %": "quartile_3"}
 """Columns of a distribution by the names that the paper uses."""
 _OF_DISTRIBUTION = ("mean", *_QUARTILES)
-"""Numbers that sum a distribution up."""
+"""Names of the numbers that describe a distribution."""
 
 
 def _curve(home: pl.Expr) -> tuple[Selection, ...]:
-    """Select the spectra, which are asked for or at home where `home` is true."""
+    """Select the singular values of each source's embeddings."""
     keys: dict[str, Column] = {
         "dataset": "dataset",
         "system": "system",
@@ -267,7 +275,7 @@ def _curve(home: pl.Expr) -> tuple[Selection, ...]:
 
 
 def _perplexity(measure: str, column: str) -> Selection:
-    """Select a number of the distribution of perplexity."""
+    """Select a number of the distribution of perplexity; `measure` is its name in the figure."""
     model = pl.col("probe").str.strip_prefix("perplexity").str.strip_prefix(":")
     return Selection(
         result=Explanation,
@@ -284,7 +292,7 @@ def _perplexity(measure: str, column: str) -> Selection:
 
 
 def _cosine(measure: str, column: str) -> Selection:
-    """Select a number of the distribution of twins' cosines."""
+    """Select a number of the distribution of twins' cosines; `measure` is its name."""
     return Selection(
         result=CheckResult,
         part="similarity",
@@ -300,7 +308,7 @@ def _cosine(measure: str, column: str) -> Selection:
 
 
 def _by_strength(part: Callable[[Bench], pl.DataFrame], keys: dict[str, str]) -> Selection:
-    """Select a bench's numbers by method and strength."""
+    """Select a bench's numbers by method and strength, from the rows that `part` returns."""
     columns = {"dataset": "dataset", "system": "method", "condition": "strength", **keys}
     return Selection(result=Bench, part=part, keys={**columns, "measure": "measure"})
 
@@ -316,7 +324,7 @@ _TEXTS_DRAWN = Selection(
     },
     value="texts",
 )
-"""The number of texts of each source in the map."""
+"""The number of texts of each source in the map of an encoder's space."""
 _HAS_SEVERAL_SOURCES = pl.col("sources") > 1
 """Whether a result compares more than one source of rewrites."""
 _FIRST_RANK = ("nDCG@1", "AP@1")

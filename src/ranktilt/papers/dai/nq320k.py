@@ -1,4 +1,8 @@
-"""NQ320K from the files of Natural Questions: each Wikipedia page once, and its questions."""
+"""NQ320K from the files of Natural Questions: each Wikipedia page once, and its questions.
+
+Each line of a file has a question and its page. The pages of all questions are the documents, and
+the questions of the development set are the queries of the test.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +36,12 @@ This is our reading: Dai et al. print a mean length of 199.79 words, and no cut.
 PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
 """Numbers of NQ320K in Dai et al. (KDD 2024)."""
 TRAINING = 307_373
-"""Number of questions in Natural Questions' training set, each of them a line."""
+"""Number of questions in the training set of Natural Questions."""
 _REPORT_EVERY = 500  # lines
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 """A tag of HTML."""
 _BLANKS = str.maketrans("\t\n\r", "   ")
-"""Replaces signs that would break a line by blanks."""
+"""Replaces tabs and line breaks by blanks."""
 _H1 = re.compile(r"<H1>(.*?)</H1>", re.DOTALL)
 """Text of the main heading."""
 _CJK = (
@@ -50,6 +54,7 @@ _CJK = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
+"""Ranges of the code points of Chinese, Japanese and Korean characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +104,7 @@ def nq320k(files: list[Path], *, words: int = WORDS) -> NQ320K:
 
 
 def _summary(counts: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield each count beside the published one."""
+    """Yield each number of the collection by its name, with the published number."""
     for name, published in PUBLISHED.items():
         digits = ",.2f" if name == "mean words" else ","
         count, expected = f"{counts[name]:{digits}}", f"{published:{digits}}"
@@ -121,13 +126,15 @@ class _Document(NamedTuple):
 
 
 class _Pages:
-    """The pages of the lines so far; of those with the same title (`fold_title`) the first.
+    """The pages of the lines so far; of several pages with the same title, the first.
 
-    `words` is the number of words that a text is cut to.
+    `words` is the number of words that a text is cut to. Titles are the same if `fold_title`
+    returns the same form of them.
     """
 
     def __init__(self, words: int) -> None:
         self.words = words
+        # Id of each page by the form of its title.
         self.ids = dict[str, str]()
         self.documents = list[_Document]()
 
@@ -153,10 +160,10 @@ class _Pages:
 def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> NQ320K:
     """Build NQ320K from files of Natural Questions, with ``train`` or ``dev`` in their names.
 
-    Each page is a document, in order of appearance, cut after so many `words`; each development
-    question is a query with its page as the only relevant document. A text begins with its title,
-    which ``page_title`` keeps (Wang et al., NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1);
-    docs/audit/collections.md says which rules are our reading.
+    Each page is a document, in order of appearance, cut after `words` words. Each development
+    question is a query, with its page as the only relevant document. A text begins with its title,
+    which is also in the column ``page_title`` (Wang et al., NeurIPS 2022; Dai et al., KDD 2024,
+    sec. 2.2.1). docs/audit/collections.md says which rules the papers do not state.
     """
     if words < 1:
         raise UserError(f"expected at least 1 word per text, got {words}")
@@ -243,7 +250,10 @@ class _PageLine:
 
 
 def _lines(files: Iterable[Path], pages: _Pages, label: str, expected: int) -> Iterator[_PageLine]:
-    """Yield each line of files, and add its page to `pages`; one line is in memory at a time."""
+    """Yield each line of files, and add its page to `pages`; one line is in memory at a time.
+
+    `label` and `expected`, the number of lines, are for the progress.
+    """
     line_count = 0
     for file in files:
         for number, row in json_objects(file):
@@ -273,13 +283,14 @@ class WikipediaPage:
         """Return the first words without tags.
 
         The text begins with the first paragraph. It ends with the last list but one, because the
-        last lists of a page are its references and links; but not before the end of the first
-        paragraph. A page without lists is read to its end.
+        last two lists of a page are its references and links. It never ends before the end of the
+        first paragraph. A page without lists is read to its end.
         """
         tokens = self._tokens()
         start = tokens.index("<P>") if "<P>" in tokens else 0
         first_paragraph = tokens.index("</P>") if "</P>" in tokens else 0
         list_ends = [index for index, token in enumerate(tokens) if token == "</Ul>"]
+        # The last list but one, or the only one.
         end = max(list_ends[-2:][0], first_paragraph) if list_ends else len(tokens)
         return " ".join(islice(_words(tokens[start:end]), words))
 
@@ -304,9 +315,9 @@ def _words(tokens: Iterable[str]) -> Iterator[str]:
 
 
 def read_page(row: Mapping[str, Any]) -> WikipediaPage:
-    """Read the page of a line, simplified or full.
+    """Read the page of a line, from the simplified or the full form of the files.
 
-    Its title is a field, the first ``<H1>``, or in the address.
+    Its title is a field, or else the text of the first ``<H1>``, or else a part of the address.
     """
     simplified = row.get("document_text")
     content = simplified if isinstance(simplified, str) else row.get("document_tokens")
@@ -352,7 +363,7 @@ def fold_title(title: str) -> str:
     """
     blanks = title.translate(_BLANKS)
     visible = "".join(char for char in blanks if not _is_control(char))
-    # Char by char: in a whole word, Python lowers a sigma at its end in another way.
+    # Character by character: Python lowers a sigma at the end of a word in another way.
     lower = "".join(map(str.lower, visible))
     decomposed = unicodedata.normalize("NFD", lower)
     plain = "".join(char for char in decomposed if unicodedata.category(char) != "Mn")

@@ -12,7 +12,7 @@ from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 class DaiBM25(BM25):
     """BM25 as Dai et al. (2024) use it.
 
-    k1 2, b .75, idf ``ln(N/df)``, texts without titles, NLTK's words.
+    k1 is 2, b is .75, and the idf is ``ln(N/df)``. Titles are not read, and words are NLTK's.
     """
 
     name: ClassVar[str] = "bm25:dai"
@@ -26,7 +26,7 @@ class DaiBM25(BM25):
 class DaiTFIDF(TFIDF):
     """TF-IDF as Dai et al. (2024) use it.
 
-    The formula of `TFIDF`, texts without titles, NLTK's words.
+    The formula is that of `TFIDF`. Titles are not read, and words are NLTK's.
     """
 
     name: ClassVar[str] = "tfidf:dai"

@@ -1,4 +1,8 @@
-"""Figure 6 of Dai et al.: both sides' NDCG@1 and MAP@1, and Relative Δ, by temperature."""
+"""Figure 6 of Dai et al.: both sides' NDCG@1 and MAP@1, and Relative Δ, by temperature.
+
+The sides are human texts, the *reference*, and a model's rewrites of them. A *series* is the
+rewrites of one model at several temperatures.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,10 @@ MEASURES = ("nDCG@1", "AP@1")
 def temperature_figures(audits: SourceAudits | Audit) -> Iterator[Figure]:
     """Draw a figure for each series, ranker and measure of the paper.
 
-    The tick of a temperature has the Relative Δ there. Means have no interval: that of Relative Δ
-    is in the audit's own figure.
+    The label of each temperature has the Relative Δ there. Means are drawn without intervals; the
+    interval of Relative Δ is in the audit's own figure.
     """
-    if isinstance(audits, Audit):  # of one source: there is one temperature
+    if isinstance(audits, Audit):  # a single source has a single temperature
         return
     systems = system_names(audits.runs)
     measures = [name for name in MEASURES if name in audits.measures]
@@ -41,7 +45,7 @@ def _figure(
     *,
     quantity: str,
 ) -> Figure:
-    """Draw one series of sources that differ in their temperature."""
+    """Draw one series of sources that differ in their temperature; `quantity` is what is drawn."""
     reference = [_point(source, tilt.mean_a) for source, tilt in points]
     rewrites = [_point(source, tilt.mean_b) for source, tilt in points]
     ticks = {

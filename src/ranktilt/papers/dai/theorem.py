@@ -1,12 +1,12 @@
 """The conditions of theorem 4.1 of Dai et al. (KDD 2024), checked on a collection's twins.
 
-The theorem says: if four conditions hold, a language model's rewrite surprises the retriever's
-language model no more than the human text that it was made from, which explains source bias. In its
-formulas, d_H is the human text and d_G the rewrite; B is the retriever's language model (also
-called the PLM), H stands for human readers, and LLM is the model that wrote the rewrite. PPL(d, B)
-is the log perplexity of text d by model B: the mean negative log-probability of its tokens. PPL(d_G
-| d_H, B) is that of d_G when B reads d_H before it. D_KL is the Kullback–Leibler divergence of two
-distributions over the next token.
+The theorem says: if four conditions hold, the retriever's language model finds a language model's
+rewrite no more surprising than the human text that it was made from, which explains source bias.
+*Twins* are the human text d_H and the rewrite d_G. B is the retriever's language model (also called
+the PLM), H stands for human readers, and LLM is the model that wrote the rewrite. PPL(d, B) is the
+log perplexity of text d by model B: the mean negative log-probability of its tokens. PPL(d_G | d_H,
+B) is the log perplexity of d_G if B reads d_H before it. D_KL is the Kullback–Leibler divergence of
+two distributions over the next token. A *reader* is a language model that stands for human readers.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 TWINS = 100
-"""Twins of a source, drawn at random, unless another number is given."""
+"""Default number of twins of each source, which are drawn at random."""
 CITATION = "Dai et al., KDD 2024, sec. 4.3, theorem 4.1"
-"""Where the paper states the theorem."""
+"""Place of the theorem in the paper."""
 _RESAMPLES = 2_000
-"""Draws of the bootstrap."""
-_FEWEST = 3
-"""Fewest twins of which a mean has an interval."""
+"""Number of resamples of the bootstrap over twins."""
+_FEWEST_TWINS = 3
+"""Fewest twins for an interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ class Condition:
     formula: str
     """The condition as the paper writes it."""
     value: float
-    """Estimate over twins."""
+    """Estimate, a mean over twins."""
     low: float
     """Lower end of the 95 % interval."""
     high: float
     """Upper end of the 95 % interval."""
     holds: Decision
-    """``yes``, ``no``, or ``undecided`` where the limit lies in the interval."""
+    """``yes``, ``no``, or ``undecided`` if the limit is within the interval."""
     note: str = ""
     """A remark on the number."""
 
@@ -64,7 +64,7 @@ class Condition:
 class TwinReading:
     """Log perplexities of one pair of twins, in nats per token.
 
-    Those by human readers (H) are NaN without a model that stands for them.
+    Those by human readers (H) are NaN if there is no reader.
     """
 
     human: float
@@ -78,7 +78,7 @@ class TwinReading:
     rewrite_given_human_by_reader: float = np.nan
     """PPL(d_G | d_H, H)."""
     divergence_gaps: Floats = field(default_factory=lambda: np.empty(0))
-    """D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at each token of d_G; empty without a reader."""
+    """D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at each token of d_G; empty if there is no reader."""
 
     @property
     def has_tokens(self) -> bool:
@@ -89,9 +89,9 @@ class TwinReading:
 class TheoremProbe(Probe[ProbeResult]):
     """Check the conditions of theorem 4.1: ``theorem:GENERATOR(plm=MODEL,reader=MODEL)``.
 
-    Causal language models, folders or names on the hub, stand for the model that wrote the
-    rewrites, the retriever's language model and human readers; without a `reader` only what needs
-    none is checked.
+    Causal language models, which are folders or names on the hub, stand for the model that wrote
+    the rewrites, for the retriever's language model (`plm`) and for human readers. Without a
+    `reader`, only conditions that need none are checked.
     """
 
     name = "theorem"
@@ -136,9 +136,9 @@ class TheoremProbe(Probe[ProbeResult]):
 def read_twin(
     human: str, rewrite: str, *, llm: Likelihood, plm: Likelihood, reader: Likelihood | None = None
 ) -> TwinReading:
-    """Read one pair of twins with models that share their tokens."""
+    """Compute the log perplexities of one pair of twins, by models with the same tokens."""
     human_ids, rewrite_ids = plm.scored_tokens(human), plm.scored_tokens(rewrite)
-    by_plm = plm.distributions(rewrite, human)
+    by_plm = plm.distributions(rewrite, human)  # of d_G after d_H
     reading = TwinReading(
         human=_perplexity(plm.distributions(human), human_ids),
         rewrite=_perplexity(plm.distributions(rewrite), rewrite_ids),
@@ -159,7 +159,7 @@ def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]
     """Return D_KL(P ‖ Q) of each row of log-probabilities, in nats."""
     log_p, log_q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     probability = np.exp(log_p)
-    # 0 · log 0 is 0.
+    # A term is 0 where the probability is 0.
     terms = np.zeros_like(log_p)
     np.multiply(probability, log_p - log_q, out=terms, where=probability > 0)
     return np.asarray(terms.sum(axis=1))
@@ -169,7 +169,7 @@ def _perplexity(log_probabilities: npt.NDArray[np.floating[Any]], ids: Ints) -> 
     """Return the mean negative log-probability of a text's tokens; NaN without tokens.
 
     `log_probabilities` has a row for each position and a column for each token of the vocabulary;
-    `ids` are the tokens that are there.
+    `ids` are the numbers of the text's tokens.
     """
     if not len(ids):
         return np.nan
@@ -180,12 +180,13 @@ def _perplexity(log_probabilities: npt.NDArray[np.floating[Any]], ids: Ints) -> 
 def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition]:
     """Estimate each condition as a mean over twins.
 
-    From three twins on it has a 95 % interval by a bootstrap over them; otherwise its ends are NaN.
+    With three twins or more, each has a 95 % interval by a bootstrap over twins; otherwise the ends
+    are NaN. `seed` is that of the bootstrap.
 
-    ε is how much less surprising a rewrite is to B once B has read the human text: the mean over
-    twins, or 0 if that is negative. It is estimated as the smallest number for which the condition
-    of bounded perplexity holds on average, so that this condition always holds; its note has the
-    largest value of a single twin.
+    ε is how much less surprising a rewrite is to B after B has read the human text: the mean over
+    twins, or 0 if that is negative. This is the smallest number for which the condition of bounded
+    perplexity holds on average, so this condition always holds. Its note has the largest value of a
+    single twin.
 
     The conditions on human readers are left out if the twins were read without a reader.
     """
@@ -196,16 +197,16 @@ def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition
     given_by_reader = np.array([twin.rewrite_given_human_by_reader for twin in twins])
     has_reader = not np.isnan(by_reader).any()
 
-    # A row for each resample: how often each twin is drawn. Times values, it gives resampled sums.
+    # A row for each resample: how often it has each twin. Its product with values is the sum over
+    # the resample.
     draws = np.random.default_rng(seed).multinomial(
         len(twins), [1 / len(twins)] * len(twins), _RESAMPLES
     )
     if len(twins) < FEWEST_ROWS:
         draws = np.full(draws.shape, np.nan)
-    # What the human text tells B about its rewrite.
-    gained = rewrite - rewrite_given_human
-    epsilon = max(float(gained.mean()), 0.0)
-    low, high = _interval(np.maximum(draws @ gained / len(twins), 0.0))
+    reductions = rewrite - rewrite_given_human
+    epsilon = max(float(reductions.mean()), 0.0)
+    low, high = _interval(np.maximum(draws @ reductions / len(twins), 0.0))
     bounded = Condition(
         condition="bounded perplexity",
         formula="PPL(d_G, B) − PPL(d_G | d_H, B) ≤ ε",
@@ -213,7 +214,7 @@ def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition
         low=low,
         high=high,
         holds="yes",
-        note=f"largest of a twin: {gained.max():.3f}",
+        note=f"largest of a twin: {reductions.max():.3f}",
     )
     conclusion = _at_most_zero(
         "conclusion", "E[PPL(d_G, B) − PPL(d_H, B)] ≤ 0", rewrite - human, draws
@@ -235,19 +236,19 @@ def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition
 def _divergences(twins: Sequence[TwinReading], epsilon: float, draws: Ints) -> list[Condition]:
     """Check the condition on divergences, at every position and on average.
 
-    The theorem asks for it at every position of the rewrite: the distance between the LLM's next
-    token and human readers' must be larger than the one between the LLM's and B's, by ε at least. A
-    margin is what is left of this difference after ε.
+    At every position of the rewrite, the divergence of the LLM's next token from human readers'
+    must be larger than its divergence from B's, by at least ε. The *margin* is the difference of
+    the two divergences minus ε. `draws` has how often each resample has each twin.
     """
     formula = "KL(LLM ‖ B) + ε ≤ KL(LLM ‖ H)"
     margins = [twin.divergence_gaps - epsilon for twin in twins]
     positions = np.array([len(margin) for margin in margins], dtype=np.float64)
-    held_positions = np.array([float((margin >= 0).sum()) for margin in margins])
+    positive_counts = np.array([float((margin >= 0).sum()) for margin in margins])
     totals = np.array([float(margin.sum()) for margin in margins])
-    drawn_positions = draws @ positions
-    share = float(held_positions.sum() / positions.sum())
-    share_low, share_high = _interval(draws @ held_positions / drawn_positions)
-    mean_low, mean_high = _interval(draws @ totals / drawn_positions)
+    resampled_positions = draws @ positions
+    share = float(positive_counts.sum() / positions.sum())
+    share_low, share_high = _interval(draws @ positive_counts / resampled_positions)
+    mean_low, mean_high = _interval(draws @ totals / resampled_positions)
     return [
         Condition(
             condition="divergence, share of positions",
@@ -296,8 +297,8 @@ def _is_at_least_zero(low: float, high: float) -> Decision:
 
 
 def _interval(draws: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of bootstrap draws."""
-    low, high = np.quantile(draws, (0.025, 0.975)).tolist()  # NaN where any draw is
+    """Return the 95 % interval of a resampled number; NaN if it is NaN in any resample."""
+    low, high = np.quantile(draws, (0.025, 0.975)).tolist()
     return low, high
 
 
@@ -314,11 +315,23 @@ def check_theorem(
 ) -> ProbeResult:
     """Check the conditions of theorem 4.1 on twins, and its conclusion.
 
-    The causal models `llm` and `plm` stand for the generator and for the retriever's language model
-    and share a tokenizer; without a `reader`, for the human one, only what needs none is checked.
-    `twins` is the number of twins of each source to draw at random; every model computes its
-    distribution over the vocabulary at each token of them. `names` are those of the models, in
-    print.
+    Parameters
+    ----------
+    collection : Collection
+        Documents, some of which are rewrites of others.
+    llm, plm, reader : Likelihood
+        Causal models with the same tokenizer, for the model that wrote the rewrites, for the
+        retriever's language model, and for human readers. Without a `reader`, only conditions that
+        need none are checked.
+    names : sequence of str, optional
+        Names of the models, as they are printed.
+    reference : str, optional
+        Source of the human texts.
+    twins : int, optional
+        Number of twins of each source, drawn at random. Each model computes its distribution over
+        the vocabulary at each of their tokens, which takes long.
+    seed : int, optional
+        Seed of the draw and of the bootstrap.
     """
     first = reference_of(collection, reference, to="check the theorem on")
     sources = twin_sources(collection, first)
@@ -330,9 +343,9 @@ def check_theorem(
         pairs = np.stack(twin_rows(collection, first, source), axis=1)
         drawn = pairs[np.random.default_rng(seed).permutation(len(pairs))[:twins]]
         readings = models.read(collection.docs["text"], drawn)
-        if len(readings.twins) < _FEWEST:
+        if len(readings.twins) < _FEWEST_TWINS:
             raise UserError(
-                f"the theorem needs {_FEWEST} twins with tokens on both sides, "
+                f"the theorem needs {_FEWEST_TWINS} twins with tokens on both sides, "
                 f"{source} has {len(readings.twins)}"
             )
         checked = conditions(readings.twins, seed=seed)
@@ -360,7 +373,7 @@ class _Readings:
     twins: list[TwinReading]
     """Readings in the order of the twins."""
     truncated: int
-    """Number of twins that are too long for a model."""
+    """Number of twins that do not fit into a model's window."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -375,7 +388,7 @@ class _Models:
     """Stands for human readers; None without one."""
 
     def read(self, texts: pl.Series, pairs: Ints) -> _Readings:
-        """Read twins, rows of human text and rewrite."""
+        """Read twins; each row of `pairs` has the rows of a human text and of its rewrite."""
         twins, truncated = list[TwinReading](), 0
         for number, (human_row, rewrite_row) in enumerate(pairs.tolist()):
             report("theorem 4.1: reading twins", number, len(pairs))

@@ -1,4 +1,8 @@
-"""Figure 4: a model before and after fine-tuning, by the lists and the pairs that it judges."""
+"""Figure 4 of Wang et al. (2024): a model before and after fine-tuning.
+
+Its preferences are compared by the lists that it ranks, and by the pairs of documents between which
+it chooses.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,10 @@ EXPOSURE = "ExposureRatio"
 
 
 def preferences(comparison: Comparison) -> pl.DataFrame:
-    """Return the ratio of each kind of pairs before and after.
+    """Return how often the protected group is preferred over the other, before and after.
 
-    The columns are ``system``, ``kind``, ``when`` and ``value``.
+    There is a ratio for each kind of pairs, relevant and irrelevant ones. The columns are
+    ``system``, ``kind``, ``when`` and ``value``.
     """
     system = comparison.runs[0].old
     rows = []
@@ -29,7 +34,10 @@ def preferences(comparison: Comparison) -> pl.DataFrame:
 
 
 def exposures(comparison: Comparison) -> pl.DataFrame:
-    """Return the exposure ratio of each pair of runs: ``system``, ``when``, ``ratio``."""
+    """Return the exposure ratio of each ranker before and after.
+
+    The columns are ``system``, ``when`` and ``ratio``.
+    """
     rows = part_of(comparison, "estimates")
     if not rows.height or "old_run" not in rows.columns:
         return pl.DataFrame()
@@ -46,7 +54,7 @@ def exposures(comparison: Comparison) -> pl.DataFrame:
 
 
 def draw_exposures(comparison: Comparison) -> tuple[Figure, ...]:
-    """Draw the exposure ratios of each ranker before and after; nothing if there are none."""
+    """Draw the exposure ratios of each ranker before and after; no figure if there are none."""
     rows = exposures(comparison)
     if not rows.height:
         return ()

@@ -1,4 +1,8 @@
-"""``data build fair-ranking``: a folder of lists of two groups' items, for rankers to order."""
+"""``data build fair-ranking``: a folder of lists of two groups' items, for rankers to order.
+
+An item is a document of a query's list. A block is the items of a list with the same relevance and
+the same group.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from ranktilt.papers.wang.fair_ranking import FairRanking, ListRules, build_fair
 from ranktilt.papers.wang.trec_fair import read_labelled
 
 INITIAL, ABOUT = "initial.trec", "built.json"
-"""Names of the files with the paper's initial ranking, and with inputs and options."""
+"""Names of two files: the paper's initial ranking, and the inputs and options of the folder."""
 _NATURAL = "natural"
 """Option that leaves the groups' shares as they are."""
 
@@ -65,17 +69,17 @@ def fair_ranking(
 
 
 def _notes(built: FairRanking) -> Iterator[Remark]:
-    """Yield what to know of the lists: their order, and groups that are nearly empty."""
+    """Yield remarks on the lists: their order, and lists with fewer than 2 items of a group."""
     order = (
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the "
         "paper's initial ranking"
     )
     yield Remark(text=order)
-    lone = built.counts["queries_with_a_group_below_2"]
-    if lone:
+    small_group_count = built.counts["queries_with_a_group_below_2"]
+    if small_group_count:
         words = (
-            f"{lone} lists have fewer than 2 items of a group; their exposure ratio says little, "
-            "or nothing"
+            f"{small_group_count} lists have fewer than 2 items of a group; their exposure ratio "
+            "says little, or nothing"
         )
         yield Remark(severity="warning", text=words)
 

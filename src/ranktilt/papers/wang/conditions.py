@@ -1,7 +1,8 @@
-"""Conditions of a ranker, which a table has as columns.
+"""Conditions of a ranker, which are columns of a table.
 
-In Table 1 of the paper, a model with three prompts is one row: the prompts are its conditions. In
-Table 2 they are sizes of the window, the part of the list that the model reads at a time.
+In Table 1 of the paper, a model with three prompts is one row, and the prompts are its
+*conditions*. In Table 2, conditions are sizes of the window, which is the part of a list that the
+model reads at a time. A ranker without its conditions is called a *system*.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from ranktilt.reporting.layouts.names import system_names
 from ranktilt.spec import Stage, parse_stages
 
 _PROMPT = ("attribute", "prompt", "query_template")
-"""Options of a stage about its prompt, which are conditions of one system."""
+"""Options of a ranker about its prompt."""
 _LISTWISE, _WINDOWS = "listwise", ("window", "step")
-"""A ranker that reads windows of a list, and its options about them."""
+"""Name of the ranker that reads windows of a list, and its options about them."""
 
 
 def by_condition(rows: pl.DataFrame, *, windows: bool) -> pl.DataFrame:
     """Replace each row's ``system`` by its ranker without conditions, and add the ``condition``.
 
-    With `windows`, the condition includes window and step, and only listwise rankers have one. Both
-    columns are null where a ranker has no condition, so that a table leaves it out.
+    With `windows`, the condition includes window and step, and only listwise rankers have one. If a
+    ranker has no condition, both columns are null, so that a table leaves it out.
     """
     if not rows.height:
         return rows
-    # Rows repeat the few runs of an audit, and each is parsed once.
+    # Many rows are of the same run, whose name is parsed only once.
     by_run = {run: _conditioned_ranker(run, windows=windows) for run in rows["run"].unique()}
     rankers = [by_run[run] for run in rows["run"]]
     systems = system_names(
@@ -48,19 +49,19 @@ class _ConditionedRanker:
     system: str
     """Text of the ranker without its conditions."""
     condition: str | None
-    """None where a table is not about the ranker."""
+    """The condition; None if the table is not about this ranker."""
 
 
 def _conditioned_ranker(run: str, *, windows: bool) -> _ConditionedRanker:
     """Split a ranker's text into the ranker and its condition.
 
-    The prompt is called by the attribute that it names, such as ``female``, or ``neutral``. A first
-    stage that replays candidates from a file is no part of the ranker, because all rankers order
-    the same candidates.
+    The condition is the attribute that the prompt names, such as ``female``, or else ``neutral``. A
+    first stage that replays candidates from a file is no part of the system, because all rankers
+    order the same candidates.
     """
     try:
         stages = parse_stages(run)
-    except UserError:  # a run of someone else's has the name that its file says
+    except UserError:  # a run from elsewhere may have any name
         stages = []
     attributes = [stage.options["attribute"] for stage in stages if "attribute" in stage.options]
     condition = attributes[0] if attributes else "neutral"
@@ -84,7 +85,7 @@ def _without(stage: Stage, names: set[str]) -> Stage:
 
 
 def _window(stage: Stage) -> Iterator[str]:
-    """Yield window and step of a listwise ranker, such as ``window=20``; defaults if unnamed."""
+    """Yield window and step of a listwise ranker, such as ``window=20``; or their defaults."""
     from ranktilt.rankers.llm.listwise import Listwise
 
     for name in _WINDOWS:

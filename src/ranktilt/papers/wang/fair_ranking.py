@@ -49,12 +49,13 @@ _NAMES_IN_MESSAGES = 12
 class ListRules:
     """How a query's items are drawn.
 
-    With `blocks`, each block has its own number of items. If it has too few documents, it is filled
-    with documents of the other group and the same relevance; a query for which these do not suffice
-    either is left out. Without `blocks`, half of the items are drawn from the relevant documents
-    and half from the others, whatever their group, so that groups keep their natural shares.
+    With `blocks`, each block has its own number of items. If there are too few documents for it, it
+    is filled with documents of the other group and the same relevance; if these are too few as
+    well, the query is left out. Without `blocks`, half of the items are drawn from the relevant
+    documents and half from the others, whatever their group, so that groups keep their natural
+    shares.
 
-    Queries with too few relevant documents (`fewest`) are left out.
+    Queries with fewer than `fewest` relevant documents are left out.
     """
 
     items: int = 200
@@ -64,7 +65,7 @@ class ListRules:
     min_judged: int | None = None
     """Fewest relevant documents of a query; None for as many as `items`."""
     seed: int = 0
-    """Decides which documents are drawn."""
+    """Seed of the draws."""
 
     def __post_init__(self) -> None:
         if self.items < 2:
@@ -91,8 +92,9 @@ class FairRanking:
     """Each query's items in one collection, in a shuffled order and in the initial one."""
 
     collection: Collection
+    """The items of all queries, with their judgments."""
     candidates: Run
-    """Each query's items, shuffled: their order favours nobody."""
+    """Each query's items, shuffled, so that their order favours nobody."""
     initial: Run
     """Block after block, relevant and unprotected ones first, as in Wang et al. (NAACL 2024)."""
     counts: Mapping[str, Any]
@@ -102,16 +104,27 @@ class FairRanking:
 def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRules) -> FairRanking:
     """Draw each query's items, relevant and irrelevant ones of both groups, into a collection.
 
-    `protected` is a group, a union (``Europe|Asia``), or all documents that name none
-    (``non-Europe``), as every verb reads it. A document with labels of both sides is on the one
-    that is named; one without a label is left out.
+    Irrelevant items are drawn from documents that are relevant to other queries only. All documents
+    of the collection that are relevant to a query are judged so, in its own list or not.
 
-    Irrelevant items are drawn from documents that are relevant to other queries only. Documents
-    that are relevant to a query are judged so wherever they are in the collection, in its own list
-    or not.
+    The lists are those of Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not
+    published.
 
-    Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not published. `UserError` if a
-    group or a value is not there, or no query has enough documents.
+    Parameters
+    ----------
+    source : LabelledDocuments
+        Documents with labels, and their queries.
+    protected : str
+        The protected group: a label, a union (``Europe|Asia``), or all documents without a label
+        (``non-Europe``). A document with labels of both groups belongs to the one that is named
+        here; a document without any label is left out.
+    lists : ListRules
+        How items are drawn.
+
+    Raises
+    ------
+    UserError
+        If no document has the label, or no query has enough documents.
     """
     members = _group_members(source, protected)
     relevant = _relevant_rows(source, members.ids)
@@ -166,7 +179,7 @@ def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRul
 def _judgments(
     source: LabelledDocuments, queries: pl.DataFrame, docs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Judge each document that is relevant to a query as such, in its own list or not."""
+    """Return judgments of the documents that are relevant to each query, in its list or not."""
     query_ids, doc_ids = queries.select(query_id="id"), docs.select(doc_id="id")
     pairs = source.relevant.join(query_ids, on="query_id", how="semi", maintain_order="left")
     pairs = pairs.join(doc_ids, on="doc_id", how="semi", maintain_order="left")
@@ -175,14 +188,14 @@ def _judgments(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _GroupMembers:
-    """The documents of both groups, which are one list with a truth value for each document."""
+    """The documents of both groups, in one list."""
 
     ids: pl.Series
     """Ids of the documents."""
     labels: pl.Series
-    """Labels of each document as a collection has them, in one text."""
+    """Labels of each document in one text, as in the column of a collection."""
     is_protected: Bools
-    """Whether each is in the protected group."""
+    """Whether each document is in the protected group."""
     counts: Mapping[str, Any]
     """Numbers of documents with and without labels, by name."""
 
@@ -225,7 +238,7 @@ def _group_members(source: LabelledDocuments, protected: str) -> _GroupMembers:
 
 
 def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]:
-    """Return the rows of the documents that are relevant to each query, of those in a group."""
+    """Return the rows of the documents with these `ids` that are relevant to each query."""
     table = pl.DataFrame({"doc_id": ids, "row": np.arange(len(ids))})
     pairs = source.relevant.join(table, on="doc_id", how="inner", maintain_order="left")
     rows = {
@@ -242,7 +255,7 @@ class _DrawnItems:
     blocks: list[Rows]
     """Rows of documents, a list for each of `BLOCKS`."""
     filled: int = 0
-    """Number of items that a block lacked, and the other group's gave."""
+    """Number of items of the other group with which blocks were filled."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -252,7 +265,7 @@ class _Drawing:
     lists: Mapping[str, _DrawnItems]
     """Items by query."""
     left_out: Mapping[str, int]
-    """Number of queries without a list, by the reason."""
+    """Number of queries that were left out, by the reason."""
 
     @property
     def filled(self) -> dict[str, int]:
@@ -300,11 +313,12 @@ def _by_group(rows: Rows, is_protected: Bools) -> list[Rows]:
 def _filled(pools: Sequence[Rows], block_sizes: Sequence[int]) -> _DrawnItems:
     """Take the items of each block from its pool of documents, in the order of `BLOCKS`.
 
-    What a pool lacks comes from the pool of the other group with the same relevance.
+    If a pool has too few documents, the pool of the other group with the same relevance adds some.
     """
     sizes = [min(len(pool), size) for pool, size in zip(pools, block_sizes, strict=True)]
     lacking = [size - drawn for size, drawn in zip(block_sizes, sizes, strict=True)]
     filled = 0
+    # Each block, and the block of the other group with the same relevance.
     for block, substitute in ((0, 1), (1, 0), (2, 3), (3, 2)):
         moved = min(lacking[block], len(pools[substitute]) - sizes[substitute])
         sizes[substitute] += moved
@@ -375,7 +389,7 @@ def _run(collection: Collection, items: Mapping[str, Rows], spec: Mapping[str, A
 
 
 def summary(built: FairRanking, protected: str) -> Iterator[tuple[str, str]]:
-    """Yield the numbers of the lists: a name and a text each."""
+    """Yield the numbers of the lists, each as a name and a text, to print."""
     counts = built.counts
     left_out = "".join(
         f"; {number} left out: {reason}" for reason, number in counts["left_out"].items()

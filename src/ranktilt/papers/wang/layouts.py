@@ -1,4 +1,9 @@
-"""Tables and figures of Wang et al."""
+"""Tables and figures of Wang et al.
+
+A `Layout` is a table of numbers, which its `Selection`s take from results: the rows for which
+`where` is true, and one column as the value. Several tables can show the same rows. If all tables
+of the paper are printed together, a table shows only the rows for which `home` is true.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ Rows = Callable[[Audit], pl.DataFrame]
 """A function from an audit to the rows of a table."""
 
 SOURCE = "Wang et al., NAACL 2024"
-"""Origin of the layouts, as they print it."""
+"""The paper, as tables and figures print it."""
 EXPOSURE = "ExposureRatio"
 """Name of the measure, without its cutoff."""
 _BY_GROUP = pl.col("by").is_not_null() & (pl.col("by") != "source")
@@ -30,27 +35,30 @@ _BY_GROUP = pl.col("by").is_not_null() & (pl.col("by") != "source")
 
 
 def means_by_prompt(audit: Audit) -> pl.DataFrame:
-    """Return the means of all documents by ``system`` and ``condition``, that of its prompt."""
+    """Return the means of all documents by ``system`` and ``condition``, which is the prompt."""
     return by_condition(part_of(audit, "means"), windows=False)
 
 
 def ratios_by_prompt(audit: Audit) -> pl.DataFrame:
-    """Return the exposure ratios of the first pair by ``system`` and ``condition``."""
+    """Return the estimands of each pair of groups by ``system`` and ``condition``, the prompt."""
     return by_condition(part_of(audit, "card"), windows=False)
 
 
 def means_by_window(audit: Audit) -> pl.DataFrame:
-    """Return the means of all documents by ``system`` and ``condition``, window and step."""
+    """Return the means of all documents by ``system`` and ``condition``: window and step."""
     return by_condition(part_of(audit, "means"), windows=True)
 
 
 def ratios_by_window(audit: Audit) -> pl.DataFrame:
-    """Return the exposure ratios of the first pair by ``system``, and by window and step."""
+    """Return the estimands of each pair of groups by ``system`` and ``condition``: the window."""
     return by_condition(part_of(audit, "card"), windows=True)
 
 
 def _lists(means: Rows, card: Rows, *, home: pl.Expr) -> tuple[Selection, ...]:
-    """Select the means of all documents, and the exposure ratio of the first pair at any cutoff."""
+    """Select the means of all documents, and the exposure ratio of the first pair at any cutoff.
+
+    `means` and `card` return the rows of both from an audit.
+    """
     keys: dict[str, Column] = {"dataset": "dataset", "system": "system", "condition": "condition"}
     is_first_pair = (pl.col("a") == pl.col("a").first()) & (pl.col("b") == pl.col("b").first())
     name = pl.col("estimand").str.replace(r"@\d+$", "")
@@ -99,7 +107,7 @@ WANG_1 = Layout(
 
 
 def _share(measure: str, column: str) -> Selection:
-    """Select one outcome's share of a pairwise audit."""
+    """Select a column of a pairwise audit's outcomes; `measure` is its name in the table."""
     return Selection(
         result=PairwiseAudit,
         part="outcomes",

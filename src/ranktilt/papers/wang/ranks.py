@@ -13,19 +13,19 @@ from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.reload import LoadedAudit
 
 BINS = 10
-"""Parts of equal length that a list is cut into.
+"""Number of parts of equal length into which a list is cut.
 
-The paper's lists have 200 items, so that the first part is the 20 ranks that P@20 reads.
+The paper's lists have 200 items, so the first part is the 20 ranks that P@20 reads.
 """
 
 
 def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
-    """Return where in the lists the protected group's items are, in % of these items.
+    """Return the share of the protected group's items in each part of the lists, in percent.
 
     The protected group is the first of the audit's first pair. A row is one part of the lists of
     one ranker: ``system`` (its name and condition), ``ranks`` (such as ``1–20``), ``middle`` (the
-    middle rank), ``share`` and ``group``. There are no rows where the collection or the lists could
-    not be read again, or where the audit compares sources.
+    middle rank), ``share`` and ``group``. There are no rows if the collection or the lists could
+    not be read again, or if the audit compares sources.
     """
     audit, collection = loaded.audit, loaded.collection
     if collection is None or not loaded.runs or not audit.pairs or _by(loaded) is None:
@@ -45,7 +45,7 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
     counts = _counts(ranked, members)
     run_order = {run: number for number, run in enumerate(audit.runs)}
     counts = counts.sort(pl.col("run").replace_strict(run_order), "part")
-    # The name of a run holds the condition of the prompt; it becomes a column of its own.
+    # The condition of the prompt, which is a part of a run's name, becomes a column.
     counts = by_condition(counts, windows=False)
     with_condition = pl.format("{}, {}", "system", "condition")
     is_neutral = pl.col("condition") == "neutral"
@@ -62,7 +62,10 @@ def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
 
 
 def _counts(ranked: pl.DataFrame, members: pl.Series) -> pl.DataFrame:
-    """Return the number of members in each part of each run's lists."""
+    """Return the number of the group's items in each part of each run's lists.
+
+    `members` are the ids of the group's documents.
+    """
     of_group = ranked.filter(pl.col("doc_id").is_in(members.implode()))
     counts = of_group.group_by("run", "part", maintain_order=True).agg(items=pl.len())
     # A part of the list without a member gets a row with 0, so that the drawn line has no gap.
@@ -73,7 +76,7 @@ def _counts(ranked: pl.DataFrame, members: pl.Series) -> pl.DataFrame:
 
 
 def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
-    """Draw the distribution of each ranker; nothing where the lists cannot be read."""
+    """Draw the distribution of each ranker; no figure if the lists cannot be read."""
     rows = ranks_of_protected(loaded)
     if not rows.height:
         return ()
@@ -99,6 +102,6 @@ def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
 
 
 def _by(loaded: LoadedAudit) -> str | None:
-    """Return the column of the audit's groups; None for sources."""
+    """Return the column of the audit's groups; None if the groups are sources."""
     by = loaded.audit.spec.get("by")
     return None if by in (None, "source") else str(by)

@@ -1,4 +1,7 @@
-"""TREC Fair Ranking, as a CSV or by name: documents with labels, and their queries."""
+"""Read TREC Fair Ranking, from a CSV or by name: documents with labels, and their queries.
+
+A *label* says to which group a document belongs, such as ``female``; a document may have several.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class LabelledDocuments:
     """Relevant documents with their labels, and the queries they are relevant to."""
 
     labels: pl.DataFrame
-    """``id`` (unique) and ``labels`` (a list, empty where there are none)."""
+    """Documents: ``id`` (unique) and ``labels`` (a list, empty if there are none)."""
     queries: pl.DataFrame
-    """``id`` and ``text``."""
+    """Queries: ``id`` and ``text``."""
     relevant: pl.DataFrame
-    """``query_id`` and ``doc_id``, each pair once."""
+    """Relevant documents of queries: ``query_id`` and ``doc_id``, each pair once."""
     by: str
     """Name of the labels, such as ``gender``."""
     texts: Callable[[Sequence[str]], pl.DataFrame]
@@ -54,7 +57,10 @@ class LabelledDocuments:
 
 
 def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocuments:
-    """Read a CSV with the columns of `COLUMNS` and one of labels, or ``irds:ID``."""
+    """Read a CSV with the columns of `COLUMNS` and a column of labels, or ``irds:ID``.
+
+    `by` is the column or field of labels; if it is None, there must be only one.
+    """
     name = read_name(source)
     if name is None:
         return _read_csv(Path(source), by)
@@ -66,7 +72,7 @@ def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocument
 
 
 def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
-    """Read documents, labels and queries from one table, with a row for each relevant pair."""
+    """Read documents, labels and queries from a table with a row for each relevant document."""
     table = read_delimited(path, ",")
     label_columns = [
         name for name in table.columns if name not in (*COLUMNS, *_RESERVED, LINE_COLUMN)
@@ -152,9 +158,10 @@ def _read_irds(name: CollectionName, by: str | None) -> LabelledDocuments:
 def _stream_labels(
     dataset: Any, name: CollectionName, by: str, judged_ids: set[str]
 ) -> pl.DataFrame:
-    """Return the labels of judged documents, one document after another.
+    """Return the labels of judged documents.
 
-    The library gives documents with their texts; only the labels are kept in memory.
+    The library yields documents with their texts, one after another; only the labels are kept in
+    memory.
     """
     rows, document_count = list[tuple[str, list[str]]](), dataset.docs_count() or 0
     for number, doc in enumerate(dataset.docs_iter(), start=1):
@@ -167,7 +174,7 @@ def _stream_labels(
 
 
 def _read_labels(value: Any, name: CollectionName, by: str) -> list[str]:
-    """Return a document's labels, of which a field may hold one or several."""
+    """Return a document's labels; a field may have one label or a list."""
     labels = [value] if isinstance(value, str) else value or []
     if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
         raise UserError(
@@ -183,7 +190,7 @@ def _read_labels(value: Any, name: CollectionName, by: str) -> list[str]:
 
 
 def _fetch_texts(name: CollectionName, ids: Sequence[str]) -> pl.DataFrame:
-    """Read the texts of documents from the collection's own store."""
+    """Read the texts of documents from the library's store of the collection."""
     with open_library(name) as library:
         store = find_dataset(library, name, ["docs"]).docs_store()
         documents = store.get_many(list(ids))

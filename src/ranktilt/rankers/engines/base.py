@@ -51,16 +51,16 @@ Ask = Callable[[Any, int], Any]
 
 The answer is a list of (document id, score), best first, or an engine's response.
 """
-_ODD = {
+_ODD_RESULTS = {
     "duplicates": "for a document that is already in the same answer; its first rank counts",
     "unknown": "for a document that is not in the collection; their ranks are kept",
     "not_finite": "with a score that is not a finite number; the order counts",
     "rising": "with a higher score than the result before; the order counts",
 }
-"""Kinds of odd results that a warning counts, with its words."""
-_FEWEST = 3
-"""Fewest calls, all failed, after which no more are made."""
-_MANY = 10
+"""Kinds of odd results, with the words that follow their number in a warning."""
+_FEWEST_FAILURES = 3
+"""Fewest failed calls after which no more are made, if no call has succeeded."""
+_FEWEST_ANSWERS = 10
 """Fewest answers whose common length is taken for a limit of the engine."""
 MOST_REPEATS = 1000
 """Largest number of times that an engine can be asked each query."""
@@ -72,36 +72,40 @@ _SHORTEST = 0.001
 class LiveEngine(TemplatedQueries):
     """A ranker that asks a running engine.
 
-    The engine's order is authoritative: scores are changed where they do not fall with the rank.
-    `concurrency` calls run at the same time. A query fails if no answer comes within `timeout`
-    seconds, for all attempts together and however long the engine's client waits, or if its
-    response says that it is partial. `max_failures` is the percentage of the queries that may
-    fail after three attempts. These are left out of the run, listed in its spec under ``failed``,
-    and warned of; they never count as empty. If one more fails, there is no run. Results that the
-    collection lacks keep their ranks, as in a saved run.
+    The order of an answer counts: a score that is not below the one before it is lowered. Results
+    that the collection lacks keep their ranks, as in a saved run.
 
-    `repeats` asks every query several times, for an engine whose answers are random.
-
-    `score_order` ``"ascending"`` is for distances, which are better if smaller; ``"rank"`` reads
-    the order alone. Without it, scores that rise in most answers are refused.
+    A query fails if three attempts together bring no answer within `timeout` seconds, however long
+    the engine's client would wait, or if the response says that it is partial. Failed queries are
+    left out of the run, never counted as empty, and listed in its spec under ``failed``, with a
+    warning. If more than `max_failures` percent of the queries fail, there is no run.
     """
 
     reranks: ClassVar[bool] = False
     ways_on: ClassVar[str] = ENGINE_ORDER_HINT
-    """Advice on how to say what scores mean, where they cannot be read as they are."""
+    """Advice, at the end of an error, on how to say which scores are better."""
 
     k: int = DEPTH
+    """Number of documents for each query."""
     exclude_self: bool | None = None
+    """Whether a query's own document is left out, for queries that are documents themselves.
+
+    None: it is left out if most queries have the id of a document and share most of its words.
+    """
     concurrency: int = 8
-    """Calls that run at the same time."""
+    """Number of calls that run at the same time."""
     timeout: float = 120.0
     """Seconds for a query, with all attempts."""
     max_failures: float = MAX_FAILURES
-    """Share of queries that may fail."""
+    """Percentage of queries that may fail."""
     score_order: str | None = None
-    """Which scores are better; None for larger ones."""
+    """How to read scores, one of `SCORE_ORDERS`.
+
+    ``"ascending"`` is for distances, which are better if smaller; ``"rank"`` reads the order alone.
+    None: larger scores are better, and scores that rise with the rank in most answers are refused.
+    """
     repeats: int = 1
-    """How often every query is asked; an audit averages the answers."""
+    """How often every query is asked, for an engine whose answers are random."""
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -130,8 +134,8 @@ class LiveEngine(TemplatedQueries):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Ask the engine for each judged query, and warn of failures and odd results.
 
-        ``spec["failed"]`` has the reason for each query that failed, ``spec["answers"]`` counts odd
-        results.
+        The run's ``spec["failed"]`` has the reason for each query that failed, and
+        ``spec["answers"]`` the number of odd results of each kind.
         """
         if self.repeats > 1:
             raise UserError(
@@ -145,15 +149,15 @@ class LiveEngine(TemplatedQueries):
         return self._ask_repeats(collection, run)
 
     def _ask_repeats(self, collection: Collection, run: Run | None) -> Run:
-        """Return the run of each round of questions, the first with the others as repeats."""
+        """Return the run of the first round of questions, with the runs of all others in it."""
         if run is not None:
             raise UserError(f"{self!r} queries an engine and cannot re-rank; put it first")
         excluded = self_documents(collection, self.exclude_self)
         depth = self.k + max(map(len, excluded.values()), default=0)
         with self.connected(collection, depth) as (ask, engine_spec):
-            answers = [self.ask_all(collection, ask, depth) for _ in range(self.repeats)]
+            rounds = [self.ask_all(collection, ask, depth) for _ in range(self.repeats)]
         runs = []
-        for number, unnamed_replies in enumerate(answers, start=1):
+        for number, unnamed_replies in enumerate(rounds, start=1):
             replies, naming_spec = self.name_documents(unnamed_replies, collection)
             spec = {
                 "ranker": repr(self),
@@ -169,15 +173,19 @@ class LiveEngine(TemplatedQueries):
         return replace(runs[0], repeats=tuple(runs[1:]))
 
     def read_answer(self, answer: Any, query: str) -> Hits:
-        """Return the documents of an answer, best first; `UserError` if it has another shape."""
-        return checked(answer, query, repr(self))
+        """Return the documents of an answer to the query with this id, best first.
+
+        Raises a `UserError` for an answer of another form.
+        """
+        return read_hits(answer, query, repr(self))
 
     def name_documents(
         self, replies: Sequence[EngineReply], collection: Collection
     ) -> tuple[Sequence[EngineReply], Mapping[str, Any]]:
-        """Return replies with ids in place of other names.
+        """Return replies in which documents have their ids, and how they were named, for a spec.
 
-        Also returns how documents were named, for a spec.
+        By default the engine's names are ids. A ranker whose engine has other names for documents,
+        such as their texts, overrides this.
         """
         return replies, {}
 
@@ -187,7 +195,7 @@ class LiveEngine(TemplatedQueries):
         texts = self.read_queries(collection.queries_with_judgments["text"]).to_list()
         total = len(texts)
         allowed = allowed_failures(total, self.max_failures)
-        fewest = min(max(self.concurrency, _FEWEST), total)
+        fewest = min(max(self.concurrency, _FEWEST_FAILURES), total)
         replies = list[EngineReply]()
         failed = 0
 
@@ -199,7 +207,7 @@ class LiveEngine(TemplatedQueries):
             for done, reply in enumerate(arrivals, start=1):
                 failed += bool(reply.failure)
                 replies.append(reply)
-                # An engine that has answered nothing yet will not answer the rest.
+                # An engine that has not answered any query so far will not answer the others.
                 all_failed = failed == done >= fewest
                 if reply.failure and (failed > allowed or all_failed):
                     message = too_many_failures(failed, total, self.max_failures, tried=done)
@@ -219,7 +227,8 @@ class LiveEngine(TemplatedQueries):
     ) -> Run:
         """Return the run of the answers, and warn of what is odd about them.
 
-        `excluded` has the rows of the documents to leave out, by query number.
+        `excluded` has the rows of the documents to leave out, by the index of the query. `spec` has
+        how the engine was asked; what is odd about the answers is added to it.
         """
         names = collection.queries_with_judgments["id"].to_list()
         table = self._with_larger_better(_hit_table(replies, names))
@@ -237,6 +246,7 @@ class LiveEngine(TemplatedQueries):
         if answers.lengths and not answers.hits.height:
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
         for warning in answers.warnings():
+            # The place in the warning is the caller of `rank` or `rank_repeats`.
             warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=4)
         entries = entries.join(
             _excluded_table(excluded, collection),
@@ -251,7 +261,10 @@ class LiveEngine(TemplatedQueries):
         )
 
     def _with_larger_better(self, hits: pl.DataFrame) -> pl.DataFrame:
-        """Return hits whose larger scores are better; refuse scores that cannot be read so."""
+        """Return hits with scores that are better if larger, as `score_order` says.
+
+        Refuses scores for which that cannot be said.
+        """
         ranks = np.arange(hits.height)
         if self.score_order == "rank":
             return hits.with_columns(score=pl.Series(-ranks, dtype=pl.Float64))
@@ -316,8 +329,8 @@ class _Answers:
         counts["fewer"] = sum(length < self.depth for length in self.lengths)
         counts["empty"] = self.lengths.count(0)
         counts = {kind: count for kind, count in counts.items() if count}
-        parts = {"answers": counts, "failed": dict(self.failed)}
-        return {name: part for name, part in parts.items() if part}
+        spec = {"answers": counts, "failed": dict(self.failed)}
+        return {key: value for key, value in spec.items() if value}
 
     def warnings(self) -> Iterator[str]:
         """Yield warnings about odd answers."""
@@ -328,14 +341,15 @@ class _Answers:
                 f"{len(self.failed)} of {queries} failed and are not in the run "
                 f"(first: {name!r}: {reason})"
             )
-        for kind, description in _ODD.items():
+        for kind, description in _ODD_RESULTS.items():
             if count := self.odd[kind].height:
                 document, query = self.odd[kind].select("doc_id", "query_id").row(0)
                 results = counted(count, "result", "results")
                 yield f"{results} {description} (first: {document!r} for query {query!r})"
+        # A limit of the engine shows as the length of most answers, which no answer exceeds.
         most = max(self.lengths, default=0)
         is_usual = self.lengths.count(most) > len(self.lengths) / 2
-        if 0 < most < self.depth and is_usual and len(self.lengths) >= _MANY:
+        if 0 < most < self.depth and is_usual and len(self.lengths) >= _FEWEST_ANSWERS:
             yield (
                 f"no query got more than {most:,} of the {self.depth:,} documents requested, as "
                 "if the engine cuts there"
@@ -343,10 +357,13 @@ class _Answers:
 
 
 def _odd_hits(table: pl.DataFrame, hits: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return odd hits by their kind; `hits` are those of the table without duplicates."""
+    """Return odd hits by their kind; `hits` are the hits of the table without duplicates.
+
+    They count in the run's spec. Ties are common, so no warning names them.
+    """
     is_first = pl.struct("number", "doc_id").is_first_distinct()
     score, previous = pl.col("score"), pl.col("score").shift().over("number")
-    follows_number = previous.is_not_nan()
+    follows_number = previous.is_not_nan()  # null, and so no match, for the first hit of a query
     is_rising = score.is_finite() & follows_number & (score > previous)
     return {
         "duplicates": table.filter(~is_first),
@@ -373,18 +390,23 @@ def _hit_table(replies: Sequence[EngineReply], names: Sequence[str]) -> pl.DataF
 
 
 def _falling_scores(hits: pl.DataFrame, replies: Sequence[EngineReply]) -> Scores:
-    """Return scores that fall with the rank, except of replies that only their scores order."""
+    """Return scores that fall with the rank.
+
+    The scores of a reply whose hits are in no order of their own (`is_unordered`) stay as they are.
+    """
     unordered = {reply.number for reply in replies if reply.is_unordered}
     scores = [np.empty(0)]
     by_query = hits.group_by("number", maintain_order=True).agg("score")
     for number, query_scores in by_query.iter_rows():
         is_unordered = number in unordered
-        scores.append(np.array(query_scores) if is_unordered else falling(query_scores))
+        scores.append(
+            np.array(query_scores) if is_unordered else strictly_falling_scores(query_scores)
+        )
     return np.concatenate(scores)
 
 
 def _excluded_table(excluded: Mapping[int, Rows], collection: Collection) -> pl.DataFrame:
-    """Return the documents to leave out as a table of query number and id."""
+    """Return the documents to leave out, as a table of the query's index and the document's id."""
     rows = []
     for number, documents in excluded.items():
         for document in documents.tolist():
@@ -393,21 +415,22 @@ def _excluded_table(excluded: Mapping[int, Rows], collection: Collection) -> pl.
 
 
 def scores_from_ranks(replies: Sequence[EngineReply]) -> list[EngineReply]:
-    """Give the hits of an engine without scores a score that falls with the rank."""
+    """Return the replies of an engine without scores, whose hits get the scores 0, −1, −2, …."""
     ranked = []
     for reply in replies:
-        hits = [(name, 0.0 - rank) for rank, (name, _) in enumerate(reply.hits)]
+        hits = [(name, 0.0 - rank) for rank, (name, _score) in enumerate(reply.hits)]
         ranked.append(replace(reply, hits=hits))
     return ranked
 
 
-def checked(answer: Any, query: str, who: str) -> Hits:
+def read_hits(answer: Any, query: str, ranker: str) -> Hits:
     """Return the hits of an answer in its order.
 
     The answer is a list of ids and scores, or an engine's response. A response that is an error or
-    partial is a failed call; any other answer is a `UserError`.
+    partial raises `PartialResponse`, and the call has failed. Any other answer raises a
+    `UserError`, which names the ranker and the id of the query.
     """
-    response = getattr(answer, "body", answer)  # of Elasticsearch's client
+    response = getattr(answer, "body", answer)  # Elasticsearch's client wraps its response
     if is_response(response):
         if fault := response_fault(response):
             raise PartialResponse(fault)
@@ -416,7 +439,7 @@ def checked(answer: Any, query: str, who: str) -> Hits:
     for hit in hits:
         if not _is_hit(hit):
             raise UserError(
-                f"{who}: query {query!r}: expected a list of (document id, score), "
+                f"{ranker}: query {query!r}: expected a list of (document id, score), "
                 f"got {shorten(hit)}"
             )
     return [(str(document), float(score)) for document, score in hits]
@@ -434,7 +457,7 @@ def _is_hit(value: Any) -> bool:
 def _pair(hit: Any) -> Any:
     """Return the id and score of a response's hit; anything else as it is.
 
-    A hit has no score (NaN) where the engine sorts by a field.
+    The score is NaN if the response has none, because the engine sorts by a field.
     """
     if not isinstance(hit, Mapping):
         return hit
@@ -442,15 +465,15 @@ def _pair(hit: Any) -> Any:
     return hit.get("_id", hit.get("id")), math.nan if score is None else score
 
 
-def falling(scores: Sequence[float]) -> Scores:
-    """Return scores that fall strictly in the engine's order, also as float32.
+def strictly_falling_scores(scores: Sequence[float]) -> Scores:
+    """Return scores that fall strictly in the engine's order, also after rounding to float32.
 
-    trec_eval reads float32, and would break a tie by id. A score that is not finite, or not below
-    the previous one, becomes the next number below that one; those before the first finite score
-    are just above it. Without a finite score, or where no float32 is left, the scores are
-    0, −1, −2, ….
+    trec_eval reads scores as float32, and would break a tie by id. A score that is not finite, or
+    not below the previous one, becomes the next float32 below the previous one. Scores before the
+    first finite one become the next numbers above it. If no score is finite, or if float32 has no
+    further number, the scores are 0, −1, −2, ….
     """
-    ranks = -np.arange(len(scores), dtype=np.float64)
+    ranks = -np.arange(len(scores), dtype=np.float64)  # negative, so that they fall
     is_finite = np.isfinite(np.array(scores, dtype=np.float64))
     if not is_finite.any():
         return ranks
@@ -464,7 +487,7 @@ def falling(scores: Sequence[float]) -> Scores:
             previous = float32(numbers[rank - 1])
             if not float32(numbers[rank]) < previous or math.isinf(numbers[rank]):
                 numbers[rank] = float(np.nextafter(previous, float32(-np.inf)))
-        changed = np.array(numbers)
-        rounded = changed.astype(np.float32)
-    falls = np.isfinite(rounded).all() and (np.diff(rounded) < 0).all()
-    return changed if falls else ranks
+        falling = np.array(numbers)
+        rounded = falling.astype(np.float32)
+    is_falling = np.isfinite(rounded).all() and (np.diff(rounded) < 0).all()
+    return falling if is_falling else ranks

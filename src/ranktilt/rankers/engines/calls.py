@@ -18,11 +18,14 @@ Hits = list[tuple[Any, float]]
 """Names of documents with their scores; after `LiveEngine.name_documents` the names are ids."""
 PAUSES = (0.5, 1.0)
 """Seconds, give or take half, before a failed call is tried for the second and the third time."""
-_FIRST = 20.0
+_MOST_SECONDS_OF_FIRST = 20.0
 """Most seconds that other calls wait for the first one."""
-_TURN = 0.2
-"""Seconds of a single wait: once polars is imported, Ctrl-C interrupts no wait without an end."""
-_WIDTH = 200
+_SECONDS_OF_WAIT = 0.2
+"""Seconds of a single wait for a reply.
+
+Waits are short because, once polars is imported, Ctrl-C does not interrupt a wait without an end.
+"""
+_MOST_CHARACTERS = 200
 """Most characters of an error's summary."""
 
 
@@ -37,7 +40,7 @@ class EngineReply:
     failure: str = ""
     """Reason why the query failed; empty if it did not."""
     is_unordered: bool = False
-    """Whether only the scores order the hits, so that equal scores are ties."""
+    """Whether hits with equal scores are in no order, so that they are tied."""
 
 
 class PartialResponse(Exception):
@@ -50,8 +53,19 @@ def ask_engine(
     """Ask about queries 0 to `total` − 1 in threads, and yield their replies in any order.
 
     Only a `UserError` ends everything; any other error is a failed call, and so is a call of more
-    than `timeout` seconds. Nothing more is asked once the iterator is closed. The first call ends
-    before others begin: a function may create its client in it, and two calls would create two.
+    than `timeout` seconds. Nothing more is asked once the iterator is closed. Other calls begin
+    when the first call has ended: it may create a client, of which there should not be two.
+
+    Parameters
+    ----------
+    ask : callable
+        Returns the hits of the query with this number.
+    total : int
+        Number of queries.
+    concurrency : int
+        Number of calls that run at the same time.
+    timeout : float, optional
+        Seconds for all attempts of a call.
     """
     calls = _EngineCalls(ask, total)
     for thread in range(min(concurrency, total)):
@@ -59,12 +73,12 @@ def ask_engine(
     try:
         left = total
         while left:
-            late = calls.give_up(timeout)
-            for number in late:
+            late_numbers = calls.give_up_late_calls(timeout)
+            for number in late_numbers:
                 yield EngineReply(number=number, failure=f"no answer within {timeout:g} s")
-            left -= len(late)
+            left -= len(late_numbers)
             with suppress(queue.Empty):
-                reply = calls.replies.get(timeout=min(_TURN, timeout))
+                reply = calls.replies.get(timeout=min(_SECONDS_OF_WAIT, timeout))
                 if isinstance(reply, UserError):
                     raise reply
                 yield reply
@@ -74,15 +88,15 @@ def ask_engine(
 
 
 class _EngineCalls:
-    """The calls of an engine in threads; another thread replaces one whose call does not end."""
+    """The calls of an engine in threads; a thread whose call does not end is replaced."""
 
     def __init__(self, ask: Callable[[int], Hits], total: int) -> None:
         self._ask = ask
-        self._todo = queue.SimpleQueue[int]()
+        self._numbers_left = queue.SimpleQueue[int]()
         for number in range(total):
-            self._todo.put(number)
-        self._start_times = dict[int, float]()  # of the calls that are under way
-        self._may_begin = threading.Event()
+            self._numbers_left.put(number)
+        self._start_times = dict[int, float]()  # of the calls that are under way, by number
+        self._first_has_ended = threading.Event()
         self.closed = threading.Event()
         self.replies = queue.SimpleQueue[EngineReply | UserError]()
 
@@ -90,30 +104,31 @@ class _EngineCalls:
         """Start a thread, which does not delay the end of the program if its call hangs."""
         threading.Thread(target=self._work, args=(is_first,), daemon=True).start()
 
-    def give_up(self, timeout: float) -> list[int]:
+    def give_up_late_calls(self, timeout: float) -> list[int]:
         """Return the numbers of calls that take too long; their replies will not count."""
         earliest = time.monotonic() - timeout
         late = [number for number, start in self._start_times.copy().items() if start < earliest]
-        # Whoever takes a call out of the dictionary, here or where the call ends, replies.
+        # A call is taken out of the dictionary only once: here, where it is given up, or in its
+        # thread, which then puts its reply into the queue.
         given_up = [number for number in late if self._start_times.pop(number, None) is not None]
         for _ in given_up:
-            self._may_begin.set()
+            self._first_has_ended.set()
             self.start_thread(is_first=False)
         return given_up
 
     def _work(self, is_first: bool) -> None:
         """Ask about queries until none is left; the first thread does not wait."""
         if not is_first:
-            self._may_begin.wait(_FIRST)
+            self._first_has_ended.wait(_MOST_SECONDS_OF_FIRST)
         with suppress(queue.Empty):
             while not self.closed.is_set():
-                number = self._todo.get_nowait()
+                number = self._numbers_left.get_nowait()
                 self._start_times[number] = time.monotonic()
                 reply = _reply(self._ask, number)
-                if self._start_times.pop(number, None) is None:
+                if self._start_times.pop(number, None) is None:  # given up; another thread goes on
                     return
                 self.replies.put(reply)
-                self._may_begin.set()
+                self._first_has_ended.set()
 
 
 def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
@@ -132,10 +147,10 @@ def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
 
 
 def error_summary(error: BaseException, hide: Callable[[str], str] = str) -> str:
-    """Say in one line, of at most 200 characters, the kind of an error and its message.
+    """Return the kind and the message of an error in one line, of at most 200 characters.
 
-    `hide` removes secrets before the message is cut; a cut could leave the start of a token. The
-    errors of gRPC and Milvus call themselves ``<…>`` and have their message in an attribute.
+    `hide` removes secrets, before the message is cut: a cut secret would not be recognised. The
+    text of an error of gRPC or Milvus is ``<…>``, and its message is in an attribute.
     """
     name, text = type(error).__name__, str(error)
     if text.startswith("<"):
@@ -145,4 +160,5 @@ def error_summary(error: BaseException, hide: Callable[[str], str] = str) -> str
         message = name
     elif not message.startswith(f"{name}("):
         message = f"{name}: {message}"
-    return message if len(message) <= _WIDTH else message[: _WIDTH - 1] + "…"
+    is_short = len(message) <= _MOST_CHARACTERS
+    return message if is_short else message[: _MOST_CHARACTERS - 1] + "…"

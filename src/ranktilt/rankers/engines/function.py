@@ -19,7 +19,7 @@ from ranktilt.rankers.engines.base import Ask, LiveEngine
 from ranktilt.rankers.engines.calls import error_summary
 
 FORM = "engine:MODULE:FUNCTION"
-"""How users type an engine."""
+"""Form in which users type an engine, for errors."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Engine(LiveEngine):
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
+        """Import the function; the spec has the hash of its file, if it comes from one."""
         search = self._search_function()
         module = sys.modules[self.function.partition(":")[0]]
         path = Path(getattr(module, "__file__", None) or "")

@@ -32,13 +32,13 @@ MODES = ("dense", "bm25", "hybrid")
 FUSION = 60
 """Constant of reciprocal rank fusion, as its authors chose it (Cormack et al., SIGIR 2009)."""
 PK, TEXT, SPARSE, VECTOR = "pk", "text", "sparse", "vector"
-"""Fields of the index: number, text, weights of terms, and vector of a document."""
+"""Fields of the index: number (primary key), text, weights of terms, and vector of a document."""
 LONGEST = 65_535
 """Most bytes of text in a field of Milvus."""
 ROWS = 500
-"""Documents of an insertion: a server takes messages of up to 64 MB."""
+"""Number of documents that are inserted in one call: a server takes messages of up to 64 MB."""
 _CONNECTING, _ANSWERING, _BUILDING = 10.0, 30.0, 120.0
-"""Time limits of calls, in seconds."""
+"""Time limits in seconds: to connect, to search, and of calls that build the index."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Milvus(LiveEngine):
     text: str = field(default="title+text", kw_only=True)
     """Part of a document to index."""
     analyzer: str = field(default="standard", kw_only=True)
-    """Analyzer of Milvus for words."""
+    """Name of the analyzer by which Milvus cuts texts into words."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +79,10 @@ class Milvus(LiveEngine):
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
-        """Connect, and build the index where there is none; see `LiveEngine.connected`."""
+        """Connect, and build the index if there is none.
+
+        Gives the function that searches it, and a description of the index for a run's spec.
+        """
         with client(self.uri) as milvus:
             index = _CollectionIndex(self, milvus, collection)
             hide = redactor(token_of(self.uri))
@@ -127,23 +130,23 @@ def client(uri: str) -> Iterator[Any]:
     """Connect to a server, or to Milvus Lite with a file; errors become one line."""
     library = need("pymilvus", extra="milvus", for_="milvus")
     token = token_of(uri)
-    for name in ("pymilvus", "milvus_lite", "grpc"):  # which log failed calls with stack traces
+    for name in ("pymilvus", "milvus_lite", "grpc"):  # they log failed calls with stack traces
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        # A connection that clients share outlives them all, and writes to stderr when the server
-        # tires of its pings.
+        # A connection that clients share would not be closed with them, and would write to stderr
+        # when the server rejects its pings. So this client gets its own (`dedicated`).
         connection = library.MilvusClient(uri=uri, token=token, timeout=_CONNECTING, dedicated=True)
         with closing(connection) as milvus:
             yield milvus
     except Exception as error:
         if not type(error).__module__.startswith(("pymilvus", "grpc")):
             raise
-        # A cause would show the token in a traceback.
+        # `from None`, because the original error would show the token in a traceback.
         raise UserError(f"milvus:{uri}: {error_summary(error, redactor(token))}") from None
 
 
 def cut_bytes(text: str, most: int = LONGEST) -> str:
-    """Cut a text after at most so many bytes of UTF-8, between two characters."""
+    """Return the start of a text: at most this many bytes of UTF-8, and no part of a character."""
     return text.encode()[:most].decode(errors="ignore")
 
 
@@ -156,7 +159,7 @@ class _FieldSearch:
     field: str
     """Field to search."""
     metric: str
-    """How the field's values are compared."""
+    """Name by which Milvus knows the similarity: ``BM25``, ``COSINE`` or ``IP``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +182,10 @@ class _TextVectors:
 
 
 class _CollectionIndex:
-    """The index of a collection, built where Milvus does not have it, and ready for queries."""
+    """The index of a collection in Milvus, which is built if it is not there, ready for queries.
+
+    Documents have numbers there: their positions in the order of insertion.
+    """
 
     def __init__(self, ranker: Milvus, milvus: Any, collection: Collection) -> None:
         self.ranker = ranker
@@ -191,9 +197,9 @@ class _CollectionIndex:
         self.ids: list[str] = collection.ids.gather(order).to_list()
         self.texts = collection.texts(ranker.text).gather(order)
         self.has_texts = ranker.mode != "dense"
-        if self.has_texts and (cut := int((self.texts.str.len_bytes() > LONGEST).sum())):
+        if self.has_texts and (cut_count := int((self.texts.str.len_bytes() > LONGEST).sum())):
             message = (
-                f"{counted(cut, 'document', 'documents')} cut after {LONGEST:,} bytes, "
+                f"{counted(cut_count, 'document', 'documents')} cut after {LONGEST:,} bytes, "
                 "the most that Milvus holds"
             )
             warnings.warn(f"{ranker!r}: {message}", DataWarning, stacklevel=5)
@@ -217,7 +223,10 @@ class _CollectionIndex:
             self.vectors = dict(zip(queries, stored.take(row), strict=True)) if len(queries) else {}
 
     def ask(self, text: str, depth: int) -> Hits:
-        """Search for a query; only ids are returned, which is several times as fast as texts."""
+        """Return the best documents for the text of a query.
+
+        Milvus returns only the numbers of documents, several times as fast as their texts.
+        """
         mode, limit = self.ranker.mode, max(min(depth, len(self.ids)), 1)
         if mode == "hybrid":
             requests = []
@@ -248,7 +257,7 @@ class _CollectionIndex:
                 output_fields=[PK],
                 timeout=_ANSWERING,
             )
-        # A server gives BM25 as it is, Milvus Lite negates it; the score is never below 0.
+        # A score of BM25 is never below 0. A server returns it as it is, Milvus Lite negated.
         score_of = abs if mode == "bm25" else float
         return [
             (self.ids[key], score_of(score))
@@ -265,6 +274,7 @@ class _CollectionIndex:
 
     def _content_name(self) -> str:
         """Return the name of the index, a hash of its contents and settings."""
+        # The number of the layout changes when the fields of the index do.
         settings = {"mode": self.ranker.mode, "layout": 2}
         if self.has_texts:
             settings["analyzer"] = self.ranker.analyzer
@@ -284,7 +294,7 @@ class _CollectionIndex:
         return int(row["count(*)"])
 
     def _build(self) -> None:
-        """Insert the documents that the index lacks; after an interruption these are the rest."""
+        """Insert the documents that the index lacks: all, or the rest of an interrupted build."""
         vectors = self._document_vectors()
         is_begun = self._prepare(None if vectors is None else vectors.dimension)
         total = len(self.ids)
@@ -314,10 +324,10 @@ class _CollectionIndex:
         return _TextVectors(stored=stored, row=row)
 
     def _prepare(self, dimension: int | None) -> bool:
-        """Create the index where it does not exist; return whether it already has documents."""
+        """Create the index if it does not exist; return whether it may already have documents."""
         is_begun = self.milvus.has_collection(self.name, timeout=_BUILDING)
-        # Milvus Lite begins a new segment whenever it is closed, and weighs terms in each segment
-        # by itself, so that an index of two builds would give other scores.
+        # Milvus Lite starts a new segment whenever it is closed, and computes the weights of terms
+        # in each segment separately. So an index that was built in two parts gives other scores.
         is_lite = self.milvus.get_server_version().startswith("milvus_lite")
         if is_begun and self.has_texts and is_lite:
             self.milvus.drop_collection(self.name, timeout=_BUILDING)
@@ -333,7 +343,7 @@ class _CollectionIndex:
         return sorted(set(numbers) - {row[PK] for row in rows})
 
     def _insert(self, numbers: list[int], vectors: _TextVectors | None) -> None:
-        """Insert documents."""
+        """Insert the documents with these numbers."""
         rows: list[dict[str, Any]] = [{PK: number} for number in numbers]
         if self.has_texts:
             for row, text in zip(rows, self.texts.gather(numbers), strict=True):
@@ -341,7 +351,7 @@ class _CollectionIndex:
         if vectors is not None:
             for row, vector in zip(rows, vectors.read(numbers), strict=True):
                 row[VECTOR] = vector
-        # The client would repeat a call that has arrived, and documents would be inserted twice.
+        # No retries: the first call may have arrived, and documents would be inserted twice.
         self.milvus.insert(self.name, rows, retry_times=0)
 
     def _create(self, dimension: int | None) -> None:
@@ -377,10 +387,10 @@ class _CollectionIndex:
 
 
 def insertion_order(collection: Collection) -> Rows:
-    """Return the rows in the order of their insertion, that of a hash of their ids.
+    """Return the rows of documents in the order in which they are inserted: by a hash of their ids.
 
-    A hash favours no source where order matters: Milvus breaks ties by number or position, and
-    Milvus Lite weighs terms in each segment by itself.
+    The order matters because Milvus breaks ties by it, and Milvus Lite computes weights of terms
+    for parts of the index. A hash favours no source.
     """
     digests = b"".join(
         hashlib.blake2b(name.encode(), digest_size=8).digest() for name in collection.ids

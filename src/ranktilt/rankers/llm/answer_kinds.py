@@ -9,7 +9,7 @@ KINDS = (OK, REPAIRED, MISSING, REPEATED, REFUSED, AMBIGUOUS, OFF_FORMAT, CUT_OF
 """Kinds of answers, the best first.
 
 - ok: in the form that the prompt asks for
-- repaired: with words around it, other signs, or numbers beyond the list
+- repaired: with other words around it, other characters, or numbers of no passage
 - missing: passages are left out
 - repeated: passages are named twice
 - refused: the model says that it will not rank, or a filter of the server held the answer back

@@ -1,8 +1,11 @@
 """Read answers about the passages of a prompt: strictly, and as published code reads them.
 
 A prompt shows passages with numbers in brackets, their *identifiers*: ``[1]``, ``[2]``. An answer
-is a *ranking* of them (``[2] > [1]``), a *choice* of one, or yes or no. Whatever cannot be read
-without a doubt is not read, and counted by what is wrong with it.
+is a *ranking* of them (``[2] > [1]``), a *choice* of one, or yes or no. An answer that could mean
+two things is not read; answers are counted by kind, which says what is wrong with them.
+
+An answer is *wrapped* if it comes after reasoning or in a block of code (`clean_answer` unwraps
+it).
 """
 
 from __future__ import annotations
@@ -36,9 +39,12 @@ from ranktilt.rankers.llm.answer_kinds import (
 )
 
 _ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?:\s*\]|(?![\w.]*\w)))"
-"""Identifier of a passage; the opening bracket of the first one may be the prompt's last sign."""
+"""Identifier of a passage.
+
+An opening bracket may be missing, because it may have been the last character of the prompt.
+"""
 _NUMBER = r"\d{1,3}[.)]\s*(?=\[)"
-"""Number of a line or of a list's position, which names no passage."""
+"""Number of a line in a list, such as ``1.``, which names no passage."""
 _CHAIN = re.compile(rf"{_ID}(?:\s*>\s*(?:{_NUMBER})?{_ID})+")
 """A ranking as prompts ask for it: ``[2] > [1] > [3]``."""
 _LIST = re.compile(
@@ -50,7 +56,7 @@ _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
 _BARE = re.compile(r"\[?\s*\d{1,6}\s*\](?:[\s,]*\[\s*\d{1,6}\s*\])*")
 """An answer of nothing but identifiers, one or several."""
 _NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
-"""A passage that is named among other words."""
+"""A passage that is mentioned among other words."""
 _YES_NO = re.compile(r"(?P<word>yes|no)(?P<rest>$|\s*\n.*|\s*[.,:;!)–—-].*)", re.I | re.S)
 """Yes or no as the first word of an answer, and what follows."""
 _REFUSAL = re.compile(
@@ -62,11 +68,13 @@ _REFUSAL = re.compile(
 _OBJECT = re.compile(r"\{[^{}\[\]]*\[[^{}\[\]]*\]\s*\}")
 """A JSON object with one list, among other words."""
 END_OF_THOUGHT = "</think>"
-"""Mark by which published code finds the end of reasoning."""
+"""Mark at which reasoning ends for the published code of rank_llm."""
 _BLANKS = re.compile("[\\s\u2581\u0120\u010a]+")
 """White space, and what SentencePiece and byte-level tokenizers write for it."""
-_EXAMPLE = 120
+_EXAMPLE_LENGTH = 120
 """Most characters of an unreadable answer in a message."""
+_STORED_LENGTH = 2_000
+"""Most characters of an unreadable answer in a run's spec."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +86,7 @@ class Reading:
     order: tuple[int, ...] = ()
     """Passages that the answer names, best first, by their position in the prompt."""
     score: float | None = None
-    """Score of the prompt's only passage, where the answer gives one."""
+    """Score of the prompt's only passage; None if the answer is a ranking or a choice."""
 
 
 @dataclass(kw_only=True)
@@ -92,9 +100,9 @@ class AnswerCounts:
     fresh: int = 0
     """Answers that were not in the journal."""
     read: int = 0
-    """Tokens that the model read."""
+    """Number of tokens that the model read."""
     written: int = 0
-    """Tokens that the model wrote."""
+    """Number of tokens that the model wrote."""
     example: str = ""
     """First answer that could not be read."""
 
@@ -108,7 +116,8 @@ class AnswerCounts:
             self.written += reply.answer.completion_tokens or 0
         if not self.example and reading.kind not in READABLE:
             failure = reply.failure.message if reply.failure else ""
-            self.example = (failure if reply.answer is None else reply.answer.text)[:2_000]
+            example = failure if reply.answer is None else reply.answer.text
+            self.example = example[:_STORED_LENGTH]
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -129,9 +138,9 @@ def read_ranking(text: str, count: int) -> Reading:
     """Read a ranking of `count` passages.
 
     Its identifiers are joined by ``>``, or are a JSON list, or a list of ``[1]``, ``[2]``.
-    Identifiers with nothing but blanks between them are a list if the answer has no other words. A
-    ranking may come with other words, but it must be the only one: of two, nobody knows which is
-    meant. `_reading` says which kind of answer it is.
+    Identifiers with nothing but blanks between them are a list if the answer has no other words.
+    There may be other words around a ranking, but no second ranking: nobody would know which of two
+    is meant.
     """
     cleaned = clean_answer(text)
     if cleaned.is_cut_off:
@@ -157,7 +166,7 @@ def read_ranking(text: str, count: int) -> Reading:
 
 
 def _json_objects(answer: str) -> list[list[int]]:
-    """Return the lists of the JSON objects that stand among other words."""
+    """Return the lists of numbers in the JSON objects of an answer with other words."""
     lists = []
     for part in _OBJECT.findall(answer):
         numbers = _json_numbers(part)
@@ -167,7 +176,7 @@ def _json_objects(answer: str) -> list[list[int]]:
 
 
 def _has_valid_number(ranking: list[int], count: int) -> bool:
-    """Tell whether any number of a ranking is that of a passage."""
+    """Tell whether any number of a ranking is the number of a passage."""
     return any(1 <= number <= count for number in ranking)
 
 
@@ -179,7 +188,7 @@ def _is_strict_chain(chain: str, answer: str) -> bool:
 
 
 def read_choice(text: str, count: int) -> Reading:
-    """Read which of `count` passages is chosen: an identifier alone, or the first of a ranking."""
+    """Read which of `count` passages is chosen: the only identifier, or the first of a ranking."""
     cleaned = clean_answer(text)
     if cleaned.is_cut_off:
         return Reading(kind=CUT_OFF)
@@ -203,10 +212,10 @@ def read_choice(text: str, count: int) -> Reading:
 def read_yes_no(answer: Answer) -> Reading:
     """Read whether a passage answers a query, from the answer's first word, yes or no.
 
-    The score is 1 + P(yes), or 1 − P(no), of the word's token, as in HELM (Liang et al., TMLR
-    2023): from 0 to 2, above 1 where the answer is yes; NaN for an answer without
-    log-probabilities. After reasoning or within a wrapper, the word's token must be known, because
-    the probability of the first token means nothing there.
+    The score is 1 + P(yes), or 1 − P(no), where P is the probability of the word's token, as in
+    HELM (Liang et al., TMLR 2023). It is from 0 to 2, above 1 if the answer is yes, and NaN for an
+    answer without log-probabilities. In a wrapped answer, the first token is not the word, so the
+    word's token must be known.
     """
     cleaned = clean_answer(answer.text)
     if cleaned.is_cut_off:
@@ -226,7 +235,7 @@ def read_yes_no(answer: Answer) -> Reading:
 def _first_logprob(answer: Answer, cleaned: CleanAnswer) -> float | None:
     """Return the log-probability of the first token of a cleaned answer.
 
-    None where the token is not known, NaN where the answer has no log-probabilities.
+    None if the token is not known, NaN if the answer has no log-probabilities.
     """
     if not answer.logprobs:
         return math.nan
@@ -235,39 +244,43 @@ def _first_logprob(answer: Answer, cleaned: CleanAnswer) -> float | None:
         return answer.logprobs[0] if is_first and not cleaned.is_wrapped else None
     matches = list(re.finditer(rf"(?<!\w){re.escape(cleaned.text)}(?!\w)", answer.text))
     if not matches or (cleaned.is_wrapped and len(matches) > 1):
-        return None  # the wrapper may have held any of several equal words
+        return None  # of several equal words, nobody knows which the cleaned answer came from
     tokens = [_without_blanks(token) for token in answer.tokens]
     # Tokens may begin with reasoning that the server does not put into the text, and end with marks
     # that it drops.
     start = "".join(tokens).rfind(_without_blanks(answer.text))
     if start < 0:
         return None
-    distance = start + len(_without_blanks(answer.text[: matches[-1].start()]))
+    # The token that has the character at this position, counted without blanks.
+    position = start + len(_without_blanks(answer.text[: matches[-1].start()]))
     for token, logprob in zip(tokens, answer.logprobs, strict=True):
-        if distance < len(token):
+        if position < len(token):
             return logprob
-        distance -= len(token)
+        position -= len(token)
     return None
 
 
 def _without_blanks(text: str) -> str:
-    """Remove blanks, which servers write in tokens as they like."""
+    """Remove blanks, which each server writes differently in tokens."""
     return _BLANKS.sub("", text)
 
 
 def published_ranking(text: str, count: int, *, after_thought: bool = True) -> tuple[int, ...]:
     """Read an answer as the code of RankGPT (Sun et al., 2023) and of rank_llm does.
 
-    Every number anywhere counts, in order, and of equal ones the first. Passages that the answer
-    does not name follow in the order of the prompt. So any answer gives a ranking, and an answer
-    without a number gives the input order. With `after_thought` only the text after the last
-    ``</think>`` counts, as in rank_llm since it supports models that reason.
+    Every number in the answer is taken for a passage, in the order of first mention. Passages that
+    the answer does not name follow in the order of the prompt. So any answer gives a ranking, and
+    an answer without a number gives the order of the prompt. With `after_thought`, only the text
+    after the last ``</think>`` counts, as in newer versions of rank_llm.
+
+    Returns the positions of the `count` passages in the prompt, from 0, best first.
     """
-    counting_text = text.rpartition(END_OF_THOUGHT)[2] if after_thought else text
-    digits = (number.lstrip("0") for number in re.findall(r"[0-9]+", counting_text))
-    # Longer numbers than the count are none of its passages, and may have millions of digits.
-    short = (number for number in digits if 0 < len(number) <= len(str(count)))
-    positions = dict.fromkeys(int(number) - 1 for number in short)
+    answer = text.rpartition(END_OF_THOUGHT)[2] if after_thought else text
+    numbers = (number.lstrip("0") for number in re.findall(r"[0-9]+", answer))
+    # A number with more digits than `count` is no passage. It may have millions of digits, which
+    # `int` refuses.
+    short_numbers = (number for number in numbers if 0 < len(number) <= len(str(count)))
+    positions = dict.fromkeys(int(number) - 1 for number in short_numbers)
     valid = [position for position in positions if 0 <= position < count]
     return (*valid, *(position for position in range(count) if position not in positions))
 
@@ -275,13 +288,14 @@ def published_ranking(text: str, count: int, *, after_thought: bool = True) -> t
 def require_answers(stage: str, llm_answers: Mapping[str, Any], most: float, limit: str) -> None:
     """Refuse a stage if more than `most` percent of its answers are unreadable.
 
-    `llm_answers` are the counts of a run's spec; `limit` names the option that sets `most`.
+    `stage` and `limit` are for the error: the ranker, and the option that sets `most`.
+    `llm_answers` has the counts of a run's spec.
     """
     kinds = Counter({str(kind): int(number) for kind, number in llm_answers["kinds"].items()})
     failed = 1 - sum(kinds[kind] for kind in READABLE) / kinds.total() if kinds else 0.0
     if failed > most / 100 + 1e-9:
         example = llm_answers.get("unreadable")
-        first = f" (first: {shorten(example, _EXAMPLE)})" if example else ""
+        first = f" (first: {shorten(example, _EXAMPLE_LENGTH)})" if example else ""
         answers = counted(kinds.total(), "answer", "answers")
         raise UserError(
             f"{stage}: {100 * failed:.0f} % of {answers} could not be read{unread_reasons(kinds)}, "
@@ -290,7 +304,7 @@ def require_answers(stage: str, llm_answers: Mapping[str, Any], most: float, lim
 
 
 def unread_reasons(kinds: Mapping[str, int]) -> str:
-    """Say in brackets how many unreadable answers have a reason that you can act on."""
+    """Say in brackets how many unreadable answers are ambiguous, and how many are cut off."""
     reasons = {
         AMBIGUOUS: "with more than one ranking or choice",
         CUT_OFF: "cut off in their reasoning",
@@ -300,7 +314,7 @@ def unread_reasons(kinds: Mapping[str, int]) -> str:
 
 
 def _json_numbers(answer: str) -> list[int] | None:
-    """Return the numbers of a JSON list, alone or as an object's only value; None for others."""
+    """Return the numbers of a JSON list, or of an object whose only value is a list; else None."""
     if not answer.startswith(("{", "[")):
         return None
     try:
@@ -311,14 +325,14 @@ def _json_numbers(answer: str) -> list[int] | None:
         value = next(iter(value.values()))
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
-    # bool is an int to isinstance.
+    # Not isinstance: True would pass as 1.
     if not isinstance(value, list) or not all(type(number) is int for number in value):
         return None
     return value or None
 
 
 def _numbers(text: str) -> list[int]:
-    """Return the identifiers in a chain, list or choice, without the numbers of a list's lines."""
+    """Return the identifiers in a ranking or choice, without the numbers of a list's lines."""
     return [int(number) for number in re.findall(r"\d+", re.sub(_NUMBER, "", text))]
 
 
@@ -327,8 +341,18 @@ def _reading(
 ) -> Reading:
     """Return the reading of an answer's numbers.
 
-    They should name at least `least` of the `count` passages. `is_strict` says whether the answer
-    has exactly the form that the prompt asks for, and `answer` is its text.
+    Parameters
+    ----------
+    numbers : list of int
+        Identifiers in the order of the answer.
+    count : int
+        Number of passages in the prompt.
+    least : int
+        Number of passages that the answer should name.
+    is_strict : bool
+        Whether the answer has exactly the form that the prompt asks for.
+    answer : str
+        Text of the answer, which may be a refusal if no number is a passage's.
     """
     valid = [number - 1 for number in numbers if 1 <= number <= count]
     order = tuple(dict.fromkeys(valid))
@@ -343,11 +367,11 @@ def _reading(
 
 
 def _unread(answer: str, kind: str = OFF_FORMAT) -> Reading:
-    """Return the reading of an answer without a ranking: a refusal, or of this kind."""
+    """Return the reading of an answer without a ranking: a refusal, or else of this kind."""
     return Reading(kind=REFUSED if _refuses(answer) else kind)
 
 
-# Answers in prose are often the same, and to look for a refusal takes milliseconds.
+# Answers in prose are often equal, and looking for a refusal takes milliseconds.
 @lru_cache(maxsize=4096)
 def _refuses(answer: str) -> bool:
     """Tell whether an answer refuses to rank."""

@@ -1,10 +1,13 @@
 """Rankers that ask a language model.
 
-The passages of a query are put into order by a *sorting*, such as a heap sort, whose comparisons
-are questions to the model. It is a generator: it yields the *listings* that it wants to ask about
-next, each the passages of one prompt, and gets a *reading* of each answer back. The sortings of all
-queries go in rounds, so that the prompts of a round are asked together. Answers are read strictly,
-and counted by kind (`answers`).
+The passages of a query are its candidates: the documents of the first stage's ranking. They are put
+into order by a *sorting*, such as a heap sort, whose comparisons are questions to the model. It is
+a generator: it yields the *listings* that it wants to ask about next, each the passages of one
+prompt, and is sent a *reading* of each answer. The sortings of all queries run in rounds, so that
+the prompts of a round are asked together. Answers are read strictly, and counted by kind
+(`answers`).
+
+`chance` is always a source of random numbers. It decides what answers leave open, with a seed.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ Scores = npt.NDArray[np.float64]
 Listing = tuple[int, ...]
 """Candidates in the order of a prompt, by their position in the first stage's ranking."""
 Asker = Callable[..., Generator[Reply, None, None]]
-"""Function that answers requests: `journalled`, or a `Rehearsal` without a model."""
+"""Function that answers requests: `journalled` asks the model, a `Rehearsal` only counts them."""
 Result = TypeVar("Result")
 """Result of a sorting."""
 Sorting = Generator[list[Listing], list[Reading], Scores]
@@ -83,28 +86,30 @@ _MODEL_OPTIONS = (
 )
 """Options of a ranker that are passed on to its model."""
 _FIRST_ANSWERS = 3
-"""Number of answers after which a model that gives no scores is refused.
+"""Number of answers after which a model is refused if none of them has a score.
 
-A single answer without one may be a fault of that call.
+A single answer without a score may be an error of that call.
 """
-_LONG = 5
+_FEWEST_RETURNED = 5
 """Fewest documents of a list that counts in `returned_input`.
 
-Shorter lists keep their order by chance too often; of five documents it is 1 in 120.
+Shorter lists keep their order by chance too often; five documents do once in 120 times.
 """
 _TEMPLATE_TOKENS = 24
 """Approximate number of tokens that a chat template adds to a prompt."""
+_WORD_TOKENS = 64
+"""Most tokens of an answer besides the numbers of passages."""
 _IDENTIFIER_TOKENS = 8
-"""Tokens of a passage's number in an answer, at most."""
+"""Most tokens of a passage's number in an answer."""
 
 
 @dataclass(frozen=True)
 class LLMRanker(Ranker):
     """Asks a language model which passages come first.
 
-    The base of listwise, pairwise, setwise and pointwise. The options from `base_url` on are
-    options of the model. Passages that an answer does not order are shuffled, with the `seed`, so
-    that no group gains by it.
+    This is the base class of listwise, pairwise, setwise and pointwise rankers. The options from
+    `base_url` on are options of the model. Passages that an answer does not order are shuffled,
+    with the `seed`, so that no group gains by it.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -114,9 +119,9 @@ class LLMRanker(Ranker):
     chooses: ClassVar[bool] = False
     """Whether an answer names a single passage, and not a ranking."""
     needed: ClassVar[tuple[str, ...]] = ("query", "items")
-    """Slots that a prompt must have."""
+    """Slots that a prompt must have; the passages are in the last one."""
     order_only: ClassVar[bool] = True
-    """Whether scores mean nothing but the order."""
+    """Whether only the order of the scores has a meaning."""
     logprobs: ClassVar[bool] = False
     """Whether a request asks for the log-probabilities of the answer's tokens."""
 
@@ -135,15 +140,15 @@ class LLMRanker(Ranker):
     context: int | None = field(default=None, kw_only=True)
     """Tokens that the model can read; None if it says so itself."""
     max_failures: float = field(default=100.0, kw_only=True)
-    """Percent of answers that may be unreadable."""
+    """Percentage of answers that may be unreadable."""
     temperature: float = field(default=0.0, kw_only=True)
     """Sampling temperature of the model; 0 for its likeliest answer."""
     seed: int = field(default=0, kw_only=True)
-    """Seed of the model's sampling, and of all that chance decides here."""
+    """Seed of the model's sampling, and of every random choice of the ranker."""
     base_url: str | None = field(default=None, kw_only=True)
     """Address of the model's server."""
     concurrency: int | None = field(default=None, kw_only=True)
-    """Requests that are under way at a time."""
+    """Number of requests that are under way at the same time."""
     timeout: float | None = field(default=None, kw_only=True)
     """Seconds to wait for an answer."""
     retries: int | None = field(default=None, kw_only=True)
@@ -167,22 +172,22 @@ class LLMRanker(Ranker):
         require_range(self, "seed", least=0, most=LARGEST_SEED)
         require_range(self, "context", least=1)
 
-    # Kinds of rankers differ in these
+    # Methods in which the kinds of rankers differ
 
     @abstractmethod
     def sort(self, count: int, chance: random.Random) -> Sorting:
         """Order `count` candidates by the answers to the prompts that this generator yields.
 
-        `chance` decides where the answers leave the order open.
+        `chance` decides what the answers leave open.
         """
 
     @abstractmethod
-    def at_once(self, count: int) -> int:
-        """Return how many of `count` candidates a prompt shows at most."""
+    def most_shown(self, count: int) -> int:
+        """Return the largest number of passages in a prompt, if there are `count` candidates."""
 
     @abstractmethod
-    def requests(self, count: int) -> int:
-        """Return how many prompts the order of `count` candidates takes, at most."""
+    def most_requests(self, count: int) -> int:
+        """Return the largest number of prompts that it takes to order `count` candidates."""
 
     @property
     def model_text(self) -> str:
@@ -209,22 +214,23 @@ class LLMRanker(Ranker):
     ) -> tuple[Run, Rehearsal]:
         """Rank without asking the model, to know how many requests and tokens it would take.
 
-        Answers come from the journal; where it has none, the model is taken to agree with the first
-        stage. Returns that run, and what would be asked; `certain` is passed on to `Rehearsal`.
+        Answers come from the journal, which has those of earlier runs. If it has none, the answer
+        is that of a model that agrees with the first stage. Returns the resulting run, and counts
+        of what would be asked. `certain` is passed on to `Rehearsal`.
         """
         rehearsal = Rehearsal(self.model(), certain=certain)
         lengths = Candidates.from_run(collection, run, self).lengths.tolist()
-        rehearsal.most = sum(map(self.requests, lengths))
+        rehearsal.most = sum(map(self.most_requests, lengths))
         return self._ranked(collection, run, rehearsal), rehearsal
 
-    def pretended(self, listing: Listing) -> str:
+    def agreeing_answer(self, listing: Listing) -> str:
         """Return the answer of a model that agrees with the first stage."""
         order = sorted(range(len(listing)), key=listing.__getitem__)
         best = order[:1] if self.chooses else order
         return " > ".join(f"[{position + 1}]" for position in best)
 
     def _ranked(self, collection: Collection, run: Run | None, asker: Asker) -> Run:
-        """Rank the candidates by the answers of `asker`."""
+        """Rank the candidates by the answers that `asker` returns."""
         candidates = Candidates.from_run(collection, run, self)
         self._template()  # refuses a wrong prompt before texts are read
         texts = readable_texts(self, collection).gather(candidates.rows).to_list()
@@ -256,15 +262,14 @@ class LLMRanker(Ranker):
     ) -> tuple[list[Scores], dict[str, Any]]:
         """Return scores for the passages of each task, and how they were computed, for a spec.
 
-        `chances` has a source of chance for each task, which decides where answers leave the order
-        open. `asker` answers the requests.
+        `chances` has a source of random numbers for each task, and `asker` answers the requests.
         """
         sortings = [
             self.sort(len(task.passages), chance)
             for task, chance in zip(tasks, chances, strict=True)
         ]
-        planned = sum(self.requests(len(task.passages)) for task in tasks)
-        return self.ask(tasks, sortings, planned=planned, asker=asker)
+        request_count = sum(self.most_requests(len(task.passages)) for task in tasks)
+        return self.ask(tasks, sortings, planned=request_count, asker=asker)
 
     def prompt_text(self, text: str) -> str:
         """Return a passage as a prompt shows it: cut, and on one line; see `one_line`."""
@@ -280,8 +285,8 @@ class LLMRanker(Ranker):
     ) -> tuple[list[Result], dict[str, Any]]:
         """Run all sortings to their ends: ask what they yield, round after round.
 
-        Returns the result of each sorting; and the model, the prompt and counts of the answers, for
-        a spec.
+        Returns the result of each sorting and, for a spec, the model, the prompt and counts of the
+        answers.
 
         Parameters
         ----------
@@ -290,9 +295,9 @@ class LLMRanker(Ranker):
         sortings : sequence of generator
             A sorting for each task.
         planned : int, optional
-            Number of prompts that the progress announces; more are announced when they come.
+            Expected number of prompts, as the total of the progress; it grows if there are more.
         asker : callable, optional
-            What answers the requests: `journalled`, or a `Rehearsal`.
+            Function that answers the requests: `journalled`, or a `Rehearsal`.
         """
         template = self._template()
         model, counts = self.model(), AnswerCounts()
@@ -314,7 +319,9 @@ class LLMRanker(Ranker):
                     for question in questions
                 ]
                 if isinstance(asker, Rehearsal):
-                    asker.answers = [self.pretended(question.listing) for question in questions]
+                    asker.answers = [
+                        self.agreeing_answer(question.listing) for question in questions
+                    ]
                 replies = asker(
                     model,
                     [Request(prompt=Prompt(text=prompt)) for prompt in prompts],
@@ -342,8 +349,8 @@ class LLMRanker(Ranker):
     ) -> list[Reading]:
         """Read and count the replies to some questions; return the readings in their order.
 
-        Replies come in any order, and each is read when it comes, so that a model that gives no
-        scores is refused after a few answers, and not after all that were paid for.
+        Replies come in any order, and each is read as soon as it arrives. So a model that gives no
+        scores is refused after a few answers, and not after all of them were paid for.
         """
         arrived, readings = dict[int, Reply](), dict[int, Reading]()
         with closing(replies):
@@ -353,7 +360,8 @@ class LLMRanker(Ranker):
                 readings[number] = self._read(reply, len(questions[number].listing))
                 if len(readings) in (_FIRST_ANSWERS, len(questions)):
                     self.require_scores(list(readings.values()))
-        # Counted in the order of the questions: the first unreadable answer is an example.
+        # Counted in the order of the questions, because the first unreadable answer is kept as an
+        # example, which should not depend on the order of arrival.
         for number in range(len(questions)):
             counts.add(arrived[number], readings[number])
         return [readings[number] for number in range(len(questions))]
@@ -371,13 +379,16 @@ class LLMRanker(Ranker):
         return self.read(answer, count)
 
     def require_scores(self, readings: Sequence[Reading]) -> None:
-        """Refuse a model whose first answers, or all of them, lack what scores are made of."""
+        """Refuse a model if none of these answers has what scores are made of.
+
+        By default nothing is refused; a ranker that needs more than an order overrides this.
+        """
 
     def read(self, answer: Answer, count: int) -> Reading:
         """Read an answer about `count` passages: a choice or a ranking, by the kind of ranker."""
         return (read_choice if self.chooses else read_ranking)(answer.text, count)
 
-    def completed(self, listing: Listing, reading: Reading, chance: random.Random) -> list[int]:
+    def full_order(self, listing: Listing, reading: Reading, chance: random.Random) -> list[int]:
         """Order a prompt's passages as an answer does; passages that it leaves out are shuffled."""
         rest = [position for position in range(len(listing)) if position not in reading.order]
         chance.shuffle(rest)
@@ -441,8 +452,8 @@ class LLMRanker(Ranker):
 
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
         """Return how many tokens an answer may have."""
-        most = max((self.at_once(len(task.passages)) for task in tasks), default=1)
-        return 64 + _IDENTIFIER_TOKENS * (1 if self.chooses else most)
+        most = max((self.most_shown(len(task.passages)) for task in tasks), default=1)
+        return _WORD_TOKENS + _IDENTIFIER_TOKENS * (1 if self.chooses else most)
 
     def require_room(self, model: LLM, tasks: Sequence[Task]) -> None:
         """Refuse prompts that the model's context cannot hold, before the first request."""
@@ -457,13 +468,13 @@ class LLMRanker(Ranker):
         literals = [literal for literal, _ in self._template().slots]
         # The line break and the number before each passage.
         (number_tokens,) = count(["\n[10] "])
-        # All that a prompt and its answer hold besides the query and the passages.
-        frame = sum(count(literals)) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
+        # All tokens of a prompt and its answer, except those of the query and the passages.
+        other_tokens = sum(count(literals)) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
         for task in tasks:
-            most = self.at_once(len(task.passages))
-            # Any passages may come together, so the longest ones must have room.
+            most = self.most_shown(len(task.passages))
+            # Any passages may be in one prompt together, so there must be room for the longest.
             lengths = sorted((tokens[text] + number_tokens for text in task.passages), reverse=True)
-            total = sum(lengths[:most]) + frame + tokens[task.query]
+            total = sum(lengths[:most]) + other_tokens + tokens[task.query]
             if total > context:
                 raise UserError(
                     f"{self!r}: {counted(most, 'passage', 'passages')} and the answer may take "
@@ -484,7 +495,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingPrompt:
-    """A prompt with slots, and the line on how to answer."""
+    """A prompt with slots, whose last line says how to answer."""
 
     name: str
     """Name of the prompt."""
@@ -517,18 +528,18 @@ class _Rounds(Generic[Result]):
 
     def __init__(self, sortings: Sequence[Generator[list[Listing], list[Reading], Result]]) -> None:
         self._sortings = sortings
-        # What each sorting that goes on is sent next; a generator begins by being sent None.
+        # What is sent next to each sorting that has not ended; a generator starts with None.
         self._readings: dict[int, list[Reading] | None] = dict.fromkeys(range(len(sortings)))
         # The results of the sortings that have ended, by their task.
         self._results = dict[int, Result]()
 
     def next_questions(self) -> list[_RankingQuestion]:
-        """Send each sorting the readings of the last round, and return all that is asked next."""
+        """Send each sorting its readings of the last round; return the next round's questions."""
         questions = list[_RankingQuestion]()
         for task, readings in self._readings.items():
             try:
                 listings = self._sortings[task].send(readings)  # type: ignore[arg-type]
-                while not listings:  # a sorting that has nothing to ask goes on at once
+                while not listings:  # a sorting without a question in this round goes on
                     listings = self._sortings[task].send([])
             except StopIteration as end:
                 self._results[task] = end.value
@@ -537,19 +548,19 @@ class _Rounds(Generic[Result]):
         return questions
 
     def answer(self, questions: Sequence[_RankingQuestion], readings: Sequence[Reading]) -> None:
-        """Keep the readings of a round, in the order of the questions, for those that asked."""
+        """Keep the readings of a round, which are in the order of its questions, by task."""
         by_task = dict[int, list[Reading]]()
         for question, reading in zip(questions, readings, strict=True):
             by_task.setdefault(question.task, []).append(reading)
         self._readings = {**by_task}
 
     def all_results(self) -> list[Result]:
-        """Return the results of all sortings, once none asks any more."""
+        """Return the results of all sortings, after all of them have ended."""
         return [self._results[task] for task in range(len(self._sortings))]
 
 
-def in_order(order: Sequence[int]) -> Scores:
-    """Return scores that fall by one along an order."""
+def scores_of_order(order: Sequence[int]) -> Scores:
+    """Return a score for each candidate: n for the first of an order of n, then n − 1, …, 1."""
     scores = np.empty(len(order))
     scores[list(order)] = np.arange(len(order), 0, -1)
     return scores
@@ -561,6 +572,6 @@ def returned_input(scores: Sequence[Scores]) -> dict[str, int]:
     A model that repeats its input does not rank. Only lists of five documents or more count.
     `scores` has the scores of each list's documents, in the order of the candidates.
     """
-    long_lists = [list_scores for list_scores in scores if len(list_scores) >= _LONG]
-    returned = sum(bool((np.diff(list_scores) < 0).all()) for list_scores in long_lists)
-    return {"lists": returned, "of": len(long_lists)}
+    counted_lists = [list_scores for list_scores in scores if len(list_scores) >= _FEWEST_RETURNED]
+    returned = sum(bool((np.diff(list_scores) < 0).all()) for list_scores in counted_lists)
+    return {"lists": returned, "of": len(counted_lists)}

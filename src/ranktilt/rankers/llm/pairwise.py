@@ -1,4 +1,9 @@
-"""Pairwise and setwise ranking by a language model: a prompt shows two passages, or a few."""
+"""Pairwise and setwise ranking by a language model: a prompt shows two passages, or a few.
+
+A ranker is a generator here: it yields *listings*, each the passages of one prompt, and is sent a
+*reading* of each answer. Passages are numbered by the first stage's ranking, from 0. `chance` is a
+source of random numbers, for what answers leave open.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +17,27 @@ import numpy as np
 
 from ranktilt.rankers.base import require_choices, require_range
 from ranktilt.rankers.llm.answers import Reading
-from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
+from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, scores_of_order
 
 METHODS = ("heapsort", "allpairs", "sliding")
 """Ways to sort by comparisons."""
+Choice = Generator[list[Listing], list[Reading], int]
+"""A choice of one passage: it yields the listings to ask about, and returns the best passage."""
 Comparison = Generator[list[Listing], list[Reading], int]
-"""A comparison: it yields the listings to ask about, and ends with the winning candidate.
+"""A comparison of two passages: it yields the listings to ask about, and returns the outcome.
 
-Of a pair it ends with 1, −1 or 0 instead: the first wins, the second wins, or a tie.
+That is 1 if the first passage wins, −1 if the second wins, and 0 for a tie.
 """
 
 
 @dataclass(frozen=True)
 class Pairwise(LLMRanker):
-    """Compares passages two by two (PRP; Qin et al., Findings of NAACL 2024).
+    """Compares passages two by two: pairwise ranking prompting.
 
-    Each pair is asked in both orders. If both answers name the same passage, it wins; otherwise the
-    pair is a tie, and keeps its order. With ``allpairs`` a passage's score is the number of pairs
-    that it wins and half of its ties; ``heapsort`` and ``sliding`` find the best `top`.
+    The method is by Qin et al., Findings of NAACL 2024. Each pair is asked about in both orders. If
+    both answers name the same passage, it wins; otherwise the pair is a tie, and keeps its order.
+    With ``allpairs``, a passage's score is the number of pairs that it wins plus half of its ties.
+    ``heapsort`` and ``sliding`` find only the best `top` passages.
     """
 
     name: ClassVar[str] = "pairwise"
@@ -46,18 +54,19 @@ class Pairwise(LLMRanker):
         require_choices(self, method=METHODS)
         require_range(self, "top", least=1)
 
-    def at_once(self, count: int) -> int:
+    def most_shown(self, count: int) -> int:
         return min(2, count)
 
-    def requests(self, count: int) -> int:
+    def most_requests(self, count: int) -> int:
         top = min(self.top, count)
         if self.method == "allpairs":
             return count * (count - 1)
         if self.method == "sliding":
             rounds = min(top, max(count - 1, 0))
-            # Each round compares neighbours from the end of the list up to what is found already.
+            # Each round compares neighbours, from the end of the list up to the passages that
+            # earlier rounds have put at its start.
             return 2 * sum(count - 1 - done for done in range(rounds))
-        # A parent and two children are two pairs, each asked in both orders.
+        # A parent and its two children are compared in two pairs, each asked about in both orders.
         return 4 * heap_sifts(count, top, 2)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
@@ -67,10 +76,11 @@ class Pairwise(LLMRanker):
         if self.method == "sliding":
             return (yield from self._sort_sliding(count, chance))
 
-        def best(listing: Listing) -> Comparison:
+        def best(listing: Listing) -> Choice:
             return self._best(listing, chance)
 
-        return in_order((yield from heapsort(list(range(count)), self.top, 2, best)))
+        order = yield from heapsort(list(range(count)), self.top, 2, best)
+        return scores_of_order(order)
 
     def _sort_all_pairs(self, count: int, chance: random.Random) -> Sorting:
         """Compare every pair, and count wins and half of the ties."""
@@ -80,6 +90,7 @@ class Pairwise(LLMRanker):
         for first, second in pairs:
             both_orders += [(first, second), (second, first)]
         readings = yield both_orders
+        # Every second reading is about the reverse order of a pair.
         for (first, second), forward, backward in zip(
             pairs, readings[::2], readings[1::2], strict=True
         ):
@@ -96,10 +107,10 @@ class Pairwise(LLMRanker):
                 upper = lower - 1
                 if (yield from self._compare(order[upper], order[lower], chance)) < 0:
                     order[upper], order[lower] = order[lower], order[upper]
-        return in_order(order)
+        return scores_of_order(order)
 
-    def _best(self, listing: Listing, chance: random.Random) -> Comparison:
-        """Find the best of a parent and its children, two at a time; the earlier one wins a tie."""
+    def _best(self, listing: Listing, chance: random.Random) -> Choice:
+        """Return the best passage of a listing by comparing pairs; the earlier one wins a tie."""
         best = listing[0]
         for challenger in listing[1:]:
             if (yield from self._compare(best, challenger, chance)) < 0:
@@ -107,16 +118,16 @@ class Pairwise(LLMRanker):
         return best
 
     def _compare(self, first: int, second: int, chance: random.Random) -> Comparison:
-        """Ask about a pair in both orders; see `_outcome` for the result."""
+        """Ask about a pair in both orders, and return its outcome."""
         forward, backward = yield [(first, second), (second, first)]
         return self._outcome(forward, backward, chance)
 
     def _outcome(self, forward: Reading, backward: Reading, chance: random.Random) -> int:
         """Return 1 if the pair's first passage wins, −1 if the second, 0 if tied.
 
-        `forward` is the answer about the pair in its order, `backward` that about the reverse. If
-        neither can be read, a sort needs a winner all the same: chance decides, so that no order
-        profits.
+        `forward` is the answer about the pair in its order, and `backward` the answer about the
+        reverse order. If neither can be read, `chance` decides, because a sort needs a winner, and
+        neither order may have an advantage. With ``allpairs``, the pair is a tie then.
         """
         votes = []
         if forward.order:
@@ -132,8 +143,8 @@ class Pairwise(LLMRanker):
 class Setwise(LLMRanker):
     """Asks for the best of `size` passages: a heap's parent and its children.
 
-    The method is that of Zhuang et al., SIGIR 2024. It finds the best `top`; the other passages
-    keep the first stage's order.
+    The method is by Zhuang et al., SIGIR 2024. It finds the best `top` passages; all others keep
+    the first stage's order.
     """
 
     name: ClassVar[str] = "setwise"
@@ -141,38 +152,40 @@ class Setwise(LLMRanker):
     chooses: ClassVar[bool] = True
 
     size: int = field(default=4, kw_only=True)
-    """Passages in a prompt."""
+    """Number of passages in a prompt."""
     top: int = field(default=10, kw_only=True)
     """Number of best passages to find."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_range(self, "size", least=3)  # of two: pairwise
+        require_range(self, "size", least=3)  # two passages are compared by `Pairwise`
         require_range(self, "top", least=1)
 
-    def at_once(self, count: int) -> int:
+    def most_shown(self, count: int) -> int:
         return min(self.size, count)
 
-    def requests(self, count: int) -> int:
+    def most_requests(self, count: int) -> int:
         return heap_sifts(count, self.top, self.size - 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
         """Sort by a heap, whose parent and children are the passages of a prompt."""
 
-        def best(listing: Listing) -> Comparison:
+        def best(listing: Listing) -> Choice:
             (reading,) = yield [listing]
-            return self.completed(listing, reading, chance)[0]
+            return self.full_order(listing, reading, chance)[0]
 
-        return in_order((yield from heapsort(list(range(count)), self.top, self.size - 1, best)))
+        order = yield from heapsort(list(range(count)), self.top, self.size - 1, best)
+        return scores_of_order(order)
 
 
 def heapsort(
-    order: list[int], top: int, children: int, best: Callable[[Listing], Comparison]
+    order: list[int], top: int, children: int, best: Callable[[Listing], Choice]
 ) -> Generator[list[Listing], list[Reading], list[int]]:
-    """Find the best `top` passages by a heap; the others follow in their order.
+    """Return passages with the best `top` first; the others follow in their order.
 
-    In a heap every passage is at least as good as its children, so the best is at the top. It is
-    taken off, the last passage is put in its place and sinks, and the next best is at the top.
+    In a heap every passage is at least as good as its children, so the best one is at the top. It
+    is taken off, and the last passage is put in its place and sinks down. Then the next best
+    passage is at the top.
 
     Parameters
     ----------
@@ -181,9 +194,9 @@ def heapsort(
     top : int
         Number of best passages to find.
     children : int
-        Children of each node of the heap.
+        Number of children of each node of the heap.
     best : callable
-        Asks which of a parent and its children, in this order, is best.
+        Returns a generator that asks which of a parent and its children, in this order, is best.
     """
     heap, ranked = list(order), list[int]()
     for node in range((len(heap) - 2) // children, -1, -1):
@@ -200,9 +213,9 @@ def heapsort(
 
 
 def _sift(
-    heap: list[int], node: int, children: int, best: Callable[[Listing], Comparison]
+    heap: list[int], node: int, children: int, best: Callable[[Listing], Choice]
 ) -> Generator[list[Listing], list[Reading], None]:
-    """Let the passage at a node sink: it and its best child change places while that is better."""
+    """Let the passage at a node sink: exchange it with its best child while that is better."""
     while (first_child := children * node + 1) < len(heap):
         family = (node, *range(first_child, min(first_child + children, len(heap))))
         best_passage = yield from best(tuple(heap[member] for member in family))
@@ -214,10 +227,11 @@ def _sift(
 
 
 def heap_sifts(count: int, top: int, children: int) -> int:
-    """Return how many times at most `heapsort` asks for the best of a parent and its children.
+    """Return how often `heapsort` asks for the best of a parent and its children, at most.
 
-    A passage that sinks asks once for each level below it. Every parent sinks while the heap is
-    built, and the top once for each passage that is taken off but the last.
+    The parameters are those of `heapsort`, with the number of passages as `count`. A passage that
+    sinks needs one question for each level below it. While the heap is built, every parent sinks.
+    Then the passage at the top sinks each time that one is taken off, except the last time.
     """
 
     def levels_below(node: int, size: int) -> int:

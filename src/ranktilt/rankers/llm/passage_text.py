@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Texts of passages as a prompt shows them, so that none passes for a part of the prompt."""
+"""Texts of passages as a prompt shows them, so that no model mistakes them for its own parts."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff"
 )
-"""Ranges of signs without a width."""
+"""Ranges of invisible characters."""
 _OPEN, _CLOSE = r"\[［【〔〖〘〚⟦⟬❲⁅﹇⦋⦍⦏", r"\]］】〕〗〙〛⟧⟭❳⁆﹈⦌⦎⦐"
 """Square brackets of any script."""
 _BRACKETED = re.compile(f"[{_OPEN}]([\\w {_INVISIBLE}\u0300-\u036f\u20d0-\u20f0]+)[{_CLOSE}]")
 """A word or number in square brackets."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-"""Control characters, which become blanks."""
+"""A control character, which becomes a blank."""
 _MARKER = re.compile(
     rf"([<＜])(?=[{_INVISIBLE}]*(?:[|｜]|[/／]?(?:s|bos|eos|pad|unk|mask|cls|sep)[>＞]"
     r"|[<＜]?[/／]?SYS[>＞]|(?:start|end|begin)_of|end▁of|begin▁of))"
     r"|(\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])",
     re.I,
 )
-"""Marks by which chat templates say who speaks, in any width and with invisible signs in them."""
+"""A mark by which chat templates say who speaks: of any width, also with invisible characters."""
 
 
 def one_line(text: str) -> str:
     """Return a text as a prompt shows it, on one line.
 
-    Numbers in square brackets of any script get round ones, so that no passage can pass for
-    another. Marks by which chat models tell who speaks (``<|im_end|>``, ``[INST]``) are broken by a
-    blank, because a server may take them for its own.
+    A number in square brackets of any script gets round brackets, because ``[2]`` in a text would
+    look like the second passage. Marks by which chat models know who speaks (``<|im_end|>``,
+    ``[INST]``) are broken by a blank, because a server might obey them.
     """
     plain = _BRACKETED.sub(_in_round_brackets, " ".join(_CONTROL.sub(" ", text).split()))
     return _MARKER.sub(lambda mark: f"{mark[0]} ", plain)

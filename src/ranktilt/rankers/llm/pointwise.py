@@ -30,7 +30,7 @@ YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
 YES_NO_FORMAT = "Answer with one word, Yes or No."
 """Last line of prompts that ask for yes or no."""
 _YES_NO_TOKENS = 8
-"""Most tokens of such an answer."""
+"""Most tokens of an answer with yes or no."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class Pointwise(LLMRanker):
     """Scores each passage by itself, by a probability that the model gives.
 
     ``yes-no`` asks whether the passage answers the query. The score is 1 + P(yes) or 1 − P(no), by
-    the log-probability of the answer's first token (HELM; Liang et al., TMLR 2023). (llm-rankers
-    compares the logits of both words, which no server gives.)
+    the log-probability of the answer's first token (HELM; Liang et al., TMLR 2023). The code of
+    llm-rankers compares the logits of both words instead, which no server returns.
 
-    ``query-likelihood`` asks nothing. The score is the mean ln P of the query's tokens after the
-    prompt with the passage, as plain text without a chat template (UPR; Sachan et al., EMNLP 2022).
-    It needs a model in a local folder.
+    ``query-likelihood`` asks nothing. The score is the mean log-probability of the query's tokens
+    after a prompt with the passage, as plain text without a chat template (UPR; Sachan et al.,
+    EMNLP 2022). It needs a model in a local folder.
 
-    A prompt has the slot ``{passage}``, and for yes-no also ``{query}``; for the other method the
-    query follows the prompt. Passages without a readable answer are below all others.
+    A prompt has the slot ``{passage}``, and for yes-no also ``{query}``; for the other method, the
+    query follows the prompt. Passages without a readable answer are ranked below all others.
     """
 
     name: ClassVar[str] = "pointwise"
@@ -78,10 +78,10 @@ class Pointwise(LLMRanker):
     def answer_format(self) -> str:
         return YES_NO_FORMAT if self.method == YES_NO else ""
 
-    def at_once(self, count: int) -> int:
+    def most_shown(self, count: int) -> int:
         return min(1, count)
 
-    def requests(self, count: int) -> int:
+    def most_requests(self, count: int) -> int:
         return count
 
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
@@ -90,8 +90,8 @@ class Pointwise(LLMRanker):
     def values(self, task: Task, listing: Listing) -> dict[str, str]:
         return {**super().values(task, listing), "passage": task.passages[listing[0]]}
 
-    def pretended(self, listing: Listing) -> str:
-        """Return yes: whatever a model answers has this length."""
+    def agreeing_answer(self, listing: Listing) -> str:
+        """Return yes; a model that answers no writes as many tokens."""
         return "Yes"
 
     def check(self) -> None:
@@ -102,7 +102,7 @@ class Pointwise(LLMRanker):
             self._template()
             self._scorer()
 
-    # By an answer
+    # Method yes-no: by an answer
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
         """Ask about every passage in one round, and score each by its answer."""
@@ -111,14 +111,14 @@ class Pointwise(LLMRanker):
         return self._fill_unread(np.array(scores), chance)
 
     def read(self, answer: Answer, count: int) -> Reading:
-        """Read yes or no; an answer without its likelihood cannot be read."""
+        """Read yes or no; an answer without log-probabilities cannot be read."""
         reading = read_yes_no(answer)
         if reading.score is not None and not math.isfinite(reading.score):
             return Reading(kind=OFF_FORMAT, score=math.nan)
         return reading
 
     def require_scores(self, readings: Sequence[Reading]) -> None:
-        """Refuse a model that never gives the likelihood of its yes or no."""
+        """Refuse a model if none of these answers has the log-probability of its yes or no."""
         scores = [reading.score for reading in readings if reading.score is not None]
         if scores and all(map(math.isnan, scores)):
             raise UserError(
@@ -127,14 +127,14 @@ class Pointwise(LLMRanker):
             )
 
     def _fill_unread(self, scores: Scores, chance: random.Random) -> Scores:
-        """Give passages without a score one below all others, in a random order."""
+        """Give passages without a score (NaN) scores below all others, in a random order."""
         unread = np.flatnonzero(np.isnan(scores)).tolist()
         chance.shuffle(unread)
-        floor = np.nanmin(scores) if len(unread) < len(scores) else 0.0
-        scores[unread] = floor - 1 - np.arange(len(unread))
+        lowest = np.nanmin(scores) if len(unread) < len(scores) else 0.0
+        scores[unread] = lowest - 1 - np.arange(len(unread))
         return scores
 
-    # By the likelihood of the query
+    # Method query-likelihood
 
     def score(
         self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
@@ -142,6 +142,12 @@ class Pointwise(LLMRanker):
         """Score passages by answers, or by the likelihood of the query without asking anything."""
         if self.method == YES_NO:
             return super().score(tasks, chances, asker=asker)
+        return self._score_by_likelihood(tasks, chances, asker)
+
+    def _score_by_likelihood(
+        self, tasks: Sequence[Task], chances: Sequence[random.Random], asker: Asker
+    ) -> tuple[list[Scores], dict[str, Any]]:
+        """Score passages by the likelihood of the query; return what `score` returns."""
         template = self._template()
         prompts, queries = list[str](), list[str]()
         for task in tasks:
@@ -157,11 +163,11 @@ class Pointwise(LLMRanker):
             self._require_room_for_prompts(scorer, prompts)
         likelihoods = scorer.score(queries, prompts, label=f"{self!r}: scoring")
         ends = np.cumsum([len(task.passages) for task in tasks])[:-1]
+        # Likelihoods come as log perplexity: the mean of −ln P over the query's tokens.
+        scores_by_task = np.split(-likelihoods.perplexity, ends)
         scores = [
             self._fill_unread(task_scores, chance)
-            for task_scores, chance in zip(
-                np.split(-likelihoods.perplexity, ends), chances, strict=True
-            )
+            for task_scores, chance in zip(scores_by_task, chances, strict=True)
         ]
         is_unread = np.isnan(likelihoods.perplexity)
         counts = AnswerCounts(

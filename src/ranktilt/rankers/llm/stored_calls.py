@@ -1,8 +1,8 @@
 """Read a log of an LLM ranker's calls, and find the query and passages that each call showed.
 
-A log often holds prompts only, with the texts of passages and no ids. `CandidateTexts.match` cuts a
-prompt into passages and compares these with the texts of the first stage's candidates. It compares
-them without blanks first and, where that finds nothing, by their letters and digits alone.
+A log often has only prompts, with the texts of passages and no ids. `CandidateTexts.match` cuts a
+prompt into passages and compares these with the texts of the first stage's candidates: without
+blanks first, and if nothing matches, by letters and digits alone.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ranktilt.errors import DataError, shorten
 from ranktilt.llm.stored_answers import stored_answer
 
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
-"""What a log should hold, for errors."""
+"""Records that a log should have, for errors."""
 
 _SEPARATORS = re.compile(r"[\s,\[\]]*")
-"""Signs between two records, which follow each other as lines or in a list."""
+"""Characters between two records, which are lines or elements of a list."""
 _ANSWERS = (
     "answer",
     "response",
@@ -41,15 +41,15 @@ _ANSWERS = (
     "raw_response",
     "raw_answer",
 )
-"""Fields of a record that may hold its answer; the first one that is there counts.
+"""Names of fields that may have a record's answer; the first field that exists counts.
 
 The answer has any form that `stored_answer` reads.
 """
 _PROMPTS = ("prompt", "messages", "request", "input")
-"""Fields of a record that may hold its prompt."""
+"""Names of fields that may have a record's prompt."""
 
 _PREFIX_LENGTH = 16
-"""First characters of a passage by which its candidates are looked up."""
+"""Number of a passage's first characters by which its candidates are looked up."""
 _TEMPLATE_LENGTH = 80
 """Most characters of a prompt between two passages, such as "Received passage [1]"."""
 _PASSAGE_COUNT = re.compile(r"(?<![\w.])(\d{1,4}) passages", re.I)
@@ -58,18 +58,17 @@ _MARKS = (
     re.compile(r"(?:^[ \t]*|: ?)\[(\d{1,4})\]:?\s+(?!>)", re.M),
     re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)"),
 )
-"""Numbers before passages: at the beginning of a line or turn; in prompts without these, anywhere.
-"""
+"""Numbers before passages: at the beginning of a line or, in prompts without such, anywhere."""
 _NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
 """Everything but the letters a to z and digits."""
 _MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-"""Characters that are the bytes of one UTF-8 character, each read as a letter of its own."""
+"""The bytes of one UTF-8 character, each of which was read as a character."""
 _WINDOWS_1252 = {
     ord(bytes([byte]).decode("cp1252")): byte
     for byte in range(128, 160)
     if byte not in b"\x81\x8d\x8f\x90\x9d"
 }
-"""Bytes of the characters that Windows-1252 has in place of control characters."""
+"""For each character that Windows-1252 has instead of a control character, its byte."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +88,13 @@ class LoggedCall:
 
 
 def read_log(path: Path) -> tuple[LoggedCall, ...]:
-    """Read a log: JSON records one after the other, by lines, commas or in a list, plain or gzip.
+    """Read a log of JSON records, as lines or as a list, plain or gzip.
 
-    A record has ``prompt`` (a text, or a list of messages) and ``response``, as rank_llm writes it,
-    alone or in the ``invocations_history`` of a ``query``; or it has ``query`` (an id), ``ids``
-    (documents in the order shown) and ``answer``. Requests and responses of a server's API are read
-    too. Answers stay as they came: reasoning and wrappers go where an answer is read. `DataError`
-    names the line of anything else.
+    There are two kinds of records. One has ``prompt`` (a text, or a list of messages) and
+    ``response``, alone or in the ``invocations_history`` of a ``query``, as rank_llm writes it. The
+    other has ``query`` (an id), ``ids`` (documents in the order shown) and ``answer``. Requests and
+    responses of a server's API are read too. Answers are returned as they are, with reasoning. A
+    `DataError` names the line of a record of another kind.
     """
     text = decode_text(path, read_bytes(path))
     decoder = json.JSONDecoder()
@@ -103,17 +102,18 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
     end, line = 0, 1
     while (start := _next_record(text, end)) < len(text):
         line += text.count("\n", end, start)
-        # What is no JSON, is nested too deeply or has a number of thousands of digits has no calls.
+        # Text that is no JSON, is nested too deeply or has a number of thousands of digits raises
+        # one of these errors. Then there are no calls, and the error below shows its beginning.
         content: Any = text[start : start + 200]
-        of_record: list[LoggedCall] = []
+        record_calls: list[LoggedCall] = []
         with suppress(ValueError, RecursionError):
             record, end = decoder.raw_decode(text, start)
             require_single_keys(path, text[start:end], record, first_line=line)
-            of_record = _calls_of_record(record, len(calls))
+            record_calls = _calls_of_record(record, len(calls))
             content = ", ".join(record) if isinstance(record, dict) else record
-        if not of_record:
+        if not record_calls:
             raise DataError(path, f"{EXPECTED}, got {shorten(content)}", line=line)
-        calls += of_record
+        calls += record_calls
         line += text.count("\n", start, end)
     if not calls:
         raise DataError(path, "holds no calls")
@@ -121,13 +121,13 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
 
 
 def _next_record(text: str, end: int) -> int:
-    """Return the position of the next record."""
+    """Return the position of the next record, after the one that ends at `end`."""
     separator = _SEPARATORS.match(text, end)
     return end if separator is None else separator.end()
 
 
 def _calls_of_record(record: Any, calls_before: int) -> list[LoggedCall]:
-    """Return the calls of a record; none if it is not what it should be."""
+    """Return the calls of a record, numbered on from `calls_before`; none of another record."""
     if not isinstance(record, dict):
         return []
     query = record.get("query")
@@ -194,7 +194,7 @@ def _content(content: Any) -> str:
 
 
 def _id(value: Any) -> str | None:
-    """Return an id as text; None if it is none."""
+    """Return an id as text; None if the value is no id."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value) or None
@@ -211,13 +211,22 @@ class MatchedCall:
 
 
 Passages = tuple[tuple[tuple[str, ...], ...], ...]
-"""For each query and each of its documents, the document's texts."""
+"""The texts of each document of each query; a document may have several."""
 
 
 class TextTable:
     """Queries and passages in one form, without blanks for example, to look them up.
 
-    Matches are kept in memory: windows overlap, so that most passages are sought several times.
+    Matches are kept in memory: windows overlap, so most passages are looked up several times.
+
+    Parameters
+    ----------
+    form : callable
+        Changes a text to the form in which it is compared.
+    queries : sequence of str
+        Texts of the queries.
+    passages : Passages
+        Texts of each query's documents.
     """
 
     def __init__(
@@ -259,7 +268,7 @@ class TextTable:
         return {number for number, length in lengths.items() if length == longest}
 
     def matches(self, query: int, passages: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the candidates of a query that each passage can be."""
+        """Return, for each passage, the positions of the query's candidates that it may be."""
         matches = []
         for number, passage in enumerate(passages, start=1):
             is_last = number == len(passages)
@@ -289,14 +298,14 @@ class CandidateTexts:
     """Texts of each query's documents."""
 
     def match(self, call: LoggedCall) -> MatchedCall | Mismatch:
-        """Find the query and passages of a call: by ids, else by texts, else by their letters."""
+        """Find the query and passages of a call: by ids or, without ids, by their texts."""
         if call.ids:
             return self._by_ids(call)
         match = self._by_text(call, self._exact)
         return self._by_text(call, self._letters) if isinstance(match, Mismatch) else match
 
     def possible_queries(self, call: LoggedCall) -> set[int]:
-        """Return the queries that a call may be about although it does not match."""
+        """Return the queries that a call may be about, for a call that did not match."""
         if call.query is not None:
             return {self._numbers[call.query]} if call.query in self._numbers else set()
         parts = parts_of(call.prompt)
@@ -360,7 +369,7 @@ class CandidateTexts:
             query
             for query in queries
             if call.query in (None, self.queries[query])
-            and _holds(surroundings, table.queries[query])
+            and _contains(surroundings, table.queries[query])
         ]
         if not asked_queries:
             return Mismatch(kind="other query")
@@ -369,14 +378,15 @@ class CandidateTexts:
     def _match_of(
         self, queries: Sequence[int], passages: Sequence[str], table: TextTable
     ) -> MatchedCall | Mismatch:
-        """Choose the query that has all passages among its candidates."""
+        """Choose, among some queries, the one that has all passages among its candidates."""
         matches = {query: table.matches(query, passages) for query in queries}
         complete = [query for query in queries if all(matches[query])]
         if not complete:
             query = max(queries, key=lambda query: sum(map(bool, matches[query])))
             missing = 1 + matches[query].index(())
             return Mismatch(kind="unknown passage", passage=missing, query=self.queries[query])
-        # The text of a query may hold that of another one; the longest was asked, if it holds all.
+        # The text of a query may contain that of another query. If the longest contains all others,
+        # it was asked.
         longest = max(complete, key=lambda query: len(table.queries[query]))
         text = table.queries[longest]
         for query in complete:
@@ -386,8 +396,8 @@ class CandidateTexts:
         return MatchedCall(query=longest, passages=tuple(matches[longest]))
 
 
-def _holds(texts: Sequence[str], part: str) -> bool:
-    """Return whether a text is part of one of some texts."""
+def _contains(texts: Sequence[str], part: str) -> bool:
+    """Return whether any of these texts contains `part`."""
     return bool(part) and any(part in text for text in texts)
 
 
@@ -412,16 +422,16 @@ def undo_mojibake(text: str) -> str:
 
 
 def parts_of(prompt: str) -> list[str]:
-    """Cut a prompt at its ``[1]``, ``[2]``, …: the text before, and each passage.
+    """Cut a prompt at ``[1]``, ``[2]``, …; return the text before them, and each passage.
 
-    The example ``[2] > [1]`` is no passage.
+    An example such as ``[2] > [1]`` in the instructions is no passage.
     """
     marks: list[re.Match[str]] = []
     for pattern in _MARKS:
         marks = _passage_marks(pattern, prompt)
         if len(marks) > 1:
             break
-    else:
+    else:  # no pattern has two marks
         marks = []
     begins = [0, *(mark.end() for mark in marks)]
     ends = [*(mark.start() for mark in marks), len(prompt)]
@@ -429,7 +439,7 @@ def parts_of(prompt: str) -> list[str]:
 
 
 def _passage_marks(pattern: re.Pattern[str], prompt: str) -> list[re.Match[str]]:
-    """Return the marks of a pattern that count 1, 2, 3, …."""
+    """Return the matches of a pattern whose numbers are 1, 2, 3, …."""
     marks: list[re.Match[str]] = []
     for mark in pattern.finditer(prompt):
         number = int(mark[1])
@@ -443,10 +453,11 @@ def _passage_marks(pattern: re.Pattern[str], prompt: str) -> list[re.Match[str]]
 def longest_prefixes(
     passage: str, candidates: Sequence[tuple[int, str]], *, last: bool
 ) -> tuple[int, ...]:
-    """Return the candidates with whose text a passage begins; the longest if they are several.
+    """Return the positions of the candidates with whose text a passage begins.
 
-    What follows that text in the prompt is the template's, such as "Received passage [1]", and has
-    at most 80 characters. After the `last` passage any text may follow.
+    If there are several, the longest texts count. The template's text that follows a passage, such
+    as "Received passage [1]", has at most 80 characters; after the `last` passage, any text may
+    follow.
     """
     least = 1 if last else max(len(passage) - _TEMPLATE_LENGTH, 1)
     lengths: dict[int, int] = {}

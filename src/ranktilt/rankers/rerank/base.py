@@ -41,8 +41,9 @@ The model's limit for both together applies too.
 class ReRanker(TemplatedQueries):
     """Scores each candidate of a run together with its query.
 
-    By default the model's limit cuts query and document. `max_query_tokens` and
-    `max_document_tokens` (without special tokens) override those of `limits`.
+    By default, texts are cut only if both together are longer than the model's limit. Query and
+    document can have limits of their own, without special tokens: those that `limits` names, or
+    `max_query_tokens` and `max_document_tokens`.
     """
 
     argument: ClassVar[str | None] = "model"
@@ -52,7 +53,7 @@ class ReRanker(TemplatedQueries):
     k: int | None = field(default=None, kw_only=True)
     """Number of documents to return for each query; None for all candidates."""
     text: str = field(default="title+text", kw_only=True)
-    """Part of a document to read."""
+    """Part of a document to read, one of `TEXT_CHOICES`."""
     max_query_tokens: int | None = field(default=None, kw_only=True)
     """Most tokens of a query; None for the value of `limits`."""
     max_document_tokens: int | None = field(default=None, kw_only=True)
@@ -74,14 +75,14 @@ class ReRanker(TemplatedQueries):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
-        """Return the scorer of the model in a folder.
+        """Return the scorer of the model in a folder, which is not loaded yet.
 
-        `query` and `document` are the most tokens that it reads of either, None for no limit of
-        its own. Refuses a folder that holds no model of this kind, without loading it.
+        `query` and `document` are the most tokens that it reads of either; None for no limit.
+        `precision` is the arithmetic of the model. Refuses a folder that has no model of this kind.
         """
 
     def scorer(self) -> PairScorer:
-        """Return the model's scorer, and make sure that it can re-rank, without loading it."""
+        """Return the model's scorer, without loading it; refuse a model that cannot re-rank."""
         named_query_limit, named_document_limit = LIMITS[self.limits]
         query_limit = self.max_query_tokens or named_query_limit
         document_limit = self.max_document_tokens or named_document_limit
@@ -90,7 +91,7 @@ class ReRanker(TemplatedQueries):
         return replace(scorer, model_name=self.model)
 
     def check(self) -> None:
-        """Refuse a folder that holds no model of this kind, without loading it."""
+        """Refuse a folder that has no model of this kind, without loading it."""
         self.scorer()
 
     def tokens(self) -> Tokens | None:
@@ -131,7 +132,10 @@ class ReRanker(TemplatedQueries):
     def _truncated(
         self, scorer: PairScorer, pairs: TextPairs, candidates: Candidates, collection: Collection
     ) -> dict[str, Any]:
-        """Return the share of each source's candidates that are not read to the end."""
+        """Return the share of each source's candidates that are not read to the end, for a spec.
+
+        Empty if the model has no limit, or if its tokens cannot be counted without loading it.
+        """
         limit = min(scorer.limits.document or NO_LIMIT, scorer.limits.pair)
         if limit >= NO_LIMIT or not scorer.token_counter(None).readable:
             return {}

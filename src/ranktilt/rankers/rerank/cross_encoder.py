@@ -26,10 +26,10 @@ from ranktilt.optional import need
 from ranktilt.rankers.base import require_backend
 from ranktilt.rankers.rerank.base import ReRanker
 
-_RELEVANT = ("relevant", "positive", "true", "yes", "1")
-"""Names of a label that means relevant, in the order in which they are looked up."""
+_RELEVANT_NAMES = ("relevant", "positive", "true", "yes", "1")
+"""Names of a label that means relevant; if a model has two of them, the first one here counts."""
 ACTIVATIONS = ("Sigmoid", "Identity", "Tanh")
-"""Functions of torch that turn a logit, a model's raw output, into a score."""
+"""Names of the functions of torch that turn a logit, a model's raw output, into a score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,9 @@ class Head:
     labels: int
     """Number of labels, 1 or 2."""
     relevant: int = 0
-    """Position of the label that means relevant, where there are two."""
+    """Position of the label that means relevant, if there are two."""
     activation: str = "Sigmoid"
-    """Function that is applied to a single label's logit; two labels give a probability."""
+    """Function that is applied to the logit of a single label; not used for two labels."""
 
     def relevance(self, logits: Logits) -> Scores:
         """Turn logits into scores, in float64: float32 would round large ones to 1 and tie them."""
@@ -79,7 +79,7 @@ class Classifier(PairScorer):
 
     @cached_property
     def module(self) -> Any:
-        """The loaded classifier, whose last layer, with an output for each label, is in float32."""
+        """The loaded classifier. Its last layer, with an output for each label, is in float32."""
         torch = need("torch", extra="neural", for_=self.ranker)
         model = load_sentence_transformers(
             self.folder,
@@ -90,20 +90,20 @@ class Classifier(PairScorer):
         )
         if self.limits.pair < NO_LIMIT:
             model.max_seq_length = self.limits.pair
-        last_layers = [
+        label_layers = [
             layer
             for layer in model.modules()
             if isinstance(layer, torch.nn.Linear) and layer.out_features == self.outputs
         ]
-        if last_layers:
-            in_float32(last_layers[-1])
+        if label_layers:
+            in_float32(label_layers[-1])
         return model
 
     def read(self, queries: list[str], documents: list[str]) -> Any:
         """Return the classifier's logits for some pairs, before any activation."""
         torch = need("torch", extra="neural", for_=self.ranker)
         if self.limits.query is not None or self.limits.document is not None:
-            # The library itself cuts pairs to what the model reads.
+            # The library itself cuts pairs to the model's limit for both together.
             side_limits = replace(self.limits, pair=NO_LIMIT)
             queries, documents = fit_texts(
                 self.module.tokenizer, (queries, documents), side_limits, special_token_count=0
@@ -121,8 +121,9 @@ class Classifier(PairScorer):
 class CrossEncoder(ReRanker):
     """Ranks by a cross-encoder, or any classifier of transformers with one or two labels.
 
-    With one label, a score is the activation that the model's configuration names, by default the
-    logistic function; with two, it is the probability of the relevant label.
+    With one label, a score is the activation of its logit, by the function that the model's
+    configuration names; by default that is the logistic function. With two labels, it is the
+    probability of the label that means relevant.
     """
 
     name: ClassVar[str] = "cross-encoder"
@@ -137,7 +138,7 @@ class CrossEncoder(ReRanker):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
-        """Return the scorer of a classifier with one or two labels; see `ReRanker.scorer_of`."""
+        """Return the scorer of a classifier with one or two labels, which is not loaded yet."""
         config = require(folder, ranker=self.name)
         head = read_head(folder, config, self.name)
         pair_limit = Tokens(folder=folder).limit or NO_LIMIT
@@ -163,7 +164,7 @@ class MonoBERT(CrossEncoder):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
-        """Return the scorer of a BERT with two labels; see `ReRanker.scorer_of`."""
+        """Return the scorer of a BERT with two labels, which is not loaded yet."""
         config = require(folder, ranker=self.name)
         labels = read_head(folder, config, self.name).labels
         if config.get("model_type") != "bert" or labels != 2:
@@ -178,8 +179,8 @@ class MonoBERT(CrossEncoder):
 def read_head(folder: Path, config: dict[str, Any], ranker: str) -> Head:
     """Read from a model's configuration what its one or two labels mean.
 
-    Refuses a model that is no classifier or has more labels, and labels or an activation that
-    cannot be read as relevance.
+    Refuses a model that is no classifier or has more labels, two labels of which none means
+    relevant, and an unknown activation. `ranker` is named in the errors.
     """
     kinds = config.get("architectures") or []
     if kinds and not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
@@ -202,11 +203,14 @@ def read_head(folder: Path, config: dict[str, Any], ranker: str) -> Head:
 
 
 def relevant_label(folder: Path, names: dict[str, Any], ranker: str) -> int:
-    """Return which of two labels means relevant: the second where they have default names."""
+    """Return the position of the label that means relevant; the second one of default names.
+
+    `names` has the name of each of two labels by its position, as ``id2label`` of a configuration.
+    """
     positions = {str(name).casefold(): int(position) for position, name in names.items()}
     if not positions or set(positions) == {"label_0", "label_1"}:
         return 1
-    for name in _RELEVANT:
+    for name in _RELEVANT_NAMES:
         if name in positions:
             return positions[name]
     raise UserError(
@@ -217,9 +221,10 @@ def relevant_label(folder: Path, names: dict[str, Any], ranker: str) -> int:
 
 
 def _activation(folder: Path, config: dict[str, Any]) -> str:
-    """Return the name of a single label's activation.
+    """Return the name of the activation of a model with a single label.
 
-    Versions of sentence-transformers have saved it in three places; the newest comes first.
+    Versions of sentence-transformers have saved it in three places. The place of the newest version
+    is read first.
     """
     nested = config.get("sentence_transformers")
     settings = (
@@ -243,6 +248,6 @@ def _prompt(folder: Path) -> str:
 
 
 def _saved(folder: Path, name: str) -> dict[str, Any]:
-    """Read a JSON file of sentence-transformers; empty where the library would not read it."""
-    # Without a list of modules it takes the folder for a plain model of transformers.
+    """Read a JSON file of sentence-transformers; empty if the library would not read it."""
+    # If there is no list of modules, the library treats the folder as a model of transformers.
     return read_json(folder / name, dict) if (folder / "modules.json").is_file() else {}

@@ -32,7 +32,7 @@ LIMIT = 512
 _FAMILY = ("t5", "mt5", "umt5", "longt5")
 """Types of models that are T5."""
 _BLANK = "▁"
-"""Sign by which SentencePiece writes the blank before a word."""
+"""Character that SentencePiece writes for the blank before a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,32 +44,33 @@ class TrueFalseScorer(PairScorer):
     false_token: str = "false"
     """Answer for any other document."""
     start: int = 0
-    """Token with which the decoder starts."""
+    """Number of the token with which the decoder starts."""
 
     @property
     def cache_key(self) -> tuple[object, ...]:
         return *super().cache_key, self.true_token, self.false_token
 
     def relevance(self, logits: Logits) -> Scores:
-        """Return the probability of the true answer among both, from their logits."""
+        """Return the probability of the true answer, of the two answers, from their logits."""
         wide = logits.astype(np.float64)
         return sigmoid(wide[:, 0] - wide[:, 1])
 
     def special_token_count(self) -> int:
         """Return how many tokens the prompt's own words and the end token take."""
-        # The first text has special tokens alone; each part has its words besides.
+        # The empty text has only special tokens; each part of the prompt has its words in addition.
         counts = Tokens(folder=self.folder).counts(["", *PARTS], "counting tokens")
-        return int((counts[1:] - counts[0]).sum() + counts[0])
+        special, parts = counts[0], counts[1:]
+        return int((parts - special).sum() + special)
 
     @cached_property
     def module(self) -> Any:
-        """The loaded model, with a last layer that computes the logits of both answers alone."""
+        """The loaded model. Its last layer computes only the logits of the two answers."""
         torch = need("torch", extra="neural", for_=self.ranker)
         on_device = f" on device {self.device!r}" if self.device else ""
         failure = f"{self.folder}: cannot be loaded as a model for {self.ranker}{on_device}"
         with loading(failure, for_=self.ranker):
             model = load(self.folder, "AutoModelForSeq2SeqLM", for_=self.ranker)
-            # The last layer computes a logit for each token; only those of two answers are read.
+            # The original layer computes a logit for each token of the vocabulary.
             answers = [self._answer(self.true_token), self._answer(self.false_token)]
             last_layer = model.get_output_embeddings()
             has_bias = last_layer.bias is not None
@@ -88,7 +89,7 @@ class TrueFalseScorer(PairScorer):
             return load_tokenizer(self.folder, for_=self.ranker)
 
     def _answer(self, word: str) -> int:
-        """Return the number of an answer's token: of a word's start, else of exactly this text."""
+        """Return the number of an answer's token: with the blank before a word, or without it."""
         vocabulary = self.tokenizer.get_vocab()
         for token in (_BLANK + word, word):
             if token in vocabulary:
@@ -126,8 +127,8 @@ class TrueFalseScorer(PairScorer):
 class MonoT5(ReRanker):
     """Ranks by the probability of "true" after "Query: … Document: … Relevant:".
 
-    Long texts are cut, the prompt's words never. `true_token` and `false_token` are the answers,
-    for a model that was trained on others.
+    Long texts are cut, but never the words of the prompt. `true_token` and `false_token` are for a
+    model that was trained on other answers.
     """
 
     name: ClassVar[str] = "monot5"
@@ -152,7 +153,7 @@ class MonoT5(ReRanker):
     def scorer_of(
         self, folder: Path, query: int | None, document: int | None, precision: str
     ) -> PairScorer:
-        """Return the scorer of a T5, or one of its family; see `ReRanker.scorer_of`."""
+        """Return the scorer of a T5, or of a model of its family, which is not loaded yet."""
         config = require(folder, ranker=self.name)
         kinds = config.get("architectures") or []
         is_t5 = config.get("model_type") in _FAMILY
