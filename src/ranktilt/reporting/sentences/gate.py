@@ -20,13 +20,13 @@ from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.provenance import MOST_NAMED
 from ranktilt.reporting.sentences.citing.cite import POOL_WORDS
 from ranktilt.reporting.sentences.effects import (
-    bounds,
-    cannot_vary,
+    cannot_vary_words,
     common_words,
+    signed_interval,
     tilt_name,
     tilt_numbers,
-    too_few,
-    undefined,
+    too_few_words,
+    undefined_words,
 )
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.judging.gate import drift_reason, growth_question
@@ -47,7 +47,7 @@ _CHECKS_OF_TILTS = ("tilt", "growth", "citations")
 """Checks whose failure means that a side is favoured."""
 
 
-def leading(gate: Gate) -> Finding:
+def leading_finding(gate: Gate) -> Finding:
     """Return the outcome as the finding that leads."""
     return Finding(kind=OUTCOME_KINDS[gate.outcome], sentence=f"{gate_headline(gate)}.")
 
@@ -184,13 +184,13 @@ def _tilt_reason(check: LimitCheck, tilt: Effect) -> str:
     floor, ceiling = tilt.neutral - half, tilt.neutral + half
     is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
     if not is_defined or (tilt.testable and not tilt.has_interval):
-        return f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
+        return f"{tilt_name(tilt)} is undefined: {undefined_words(tilt)}"
     numbers = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor, ceiling)}"
     if not tilt.testable:
-        return f"{too_few(tilt)}; {numbers}"
+        return f"{too_few_words(tilt)}; {numbers}"
     extent = tilt.extent(check.asked_limit)
     if extent != "beyond" and not tilt.can_be_level:
-        return f"{cannot_vary(tilt)}; {numbers}"
+        return f"{cannot_vary_words(tilt)}; {numbers}"
     if extent == "within":
         return f"{numbers} {_within_words(check, tilt)}"
     around, amount = _center_words(tilt), tilt.estimand.amount
@@ -262,9 +262,9 @@ def _growth_reason(check: LimitCheck, change: Change) -> str:
     growth = f"{change.amount(change.growth, sign=True)}{change.unit}{interval}"
     numbers = f"growth {growth} since the baseline{common}"
     if low <= limit and not change.can_be_level:
-        return f"{cannot_vary(change)}; {numbers}"
+        return f"{cannot_vary_words(change)}; {numbers}"
     if not change.testable:
-        return f"{too_few(change)}; {numbers}"
+        return f"{too_few_words(change)}; {numbers}"
     moved = (
         f"{tilt_name(change)} {estimand.answer(change.old)} before, "
         f"{estimand.answer(change.new)} now"
@@ -300,12 +300,12 @@ def _loss_reason(check: LimitCheck, change: Change) -> str:
     if math.isnan(change.value) or (change.testable and not change.has_interval):
         return f"no query has a value of {change.measure} in both audits"
     common = f" {common_words(change)}" if check.is_on_common_queries else ""
-    interval = f" {bounds(change.low, change.high, -limit)}" if change.has_interval else ""
+    interval = f" {signed_interval(change.low, change.high, -limit)}" if change.has_interval else ""
     numbers = (
         f"{change.measure} {signed(change.value, 1)} points{interval} since the baseline{common}"
     )
     if not change.testable:
-        return f"{too_few(change)}; {numbers}"
+        return f"{too_few_words(change)}; {numbers}"
     if change.low >= -limit:
         return f"{numbers}: {loss} is excluded"
     if change.high < -limit:
@@ -388,7 +388,7 @@ def _audit_and_gate(gate: Gate, file: str, command: str) -> str:
     return f"{audit} && {command}" if file in shlex.split(audit) else command
 
 
-def derived(gate: Gate) -> dict[str, Any]:
+def derived_words(gate: Gate) -> dict[str, Any]:
     """Return what a gate's file holds besides the fields: headline, verdicts and next steps."""
     verdicts = [
         {
@@ -417,11 +417,11 @@ def _row_side(row: GateRow) -> str | None:
     return next(filter(None, sides), None)
 
 
-def derived_row(row: GateRow) -> dict[str, Any]:
+def derived_row_words(row: GateRow) -> dict[str, Any]:
     """Return the reason of a row's outcome, which a gate's file holds besides its fields."""
     return {"reason": row_reason(row)}
 
 
-def derived_check(check: LimitCheck) -> dict[str, Any]:
+def derived_check_words(check: LimitCheck) -> dict[str, Any]:
     """Return the reason of a check's outcome, which a gate's file holds besides its fields."""
     return {"reason": limit_reason(check)}

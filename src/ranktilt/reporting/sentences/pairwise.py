@@ -13,7 +13,7 @@ from ranktilt.auditing.pairwise.result import PairOutcome, PairVerdict, Pairwise
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.findings import Finding, sort_findings
 from ranktilt.reporting.sentences.meaning import unfavoured_meaning
 from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
@@ -38,10 +38,10 @@ def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
             verdict=verdict,
         )
         findings.append(finding)
-    return ranked(findings)
+    return sort_findings(findings)
 
 
-def leading(audit: PairwiseAudit) -> Finding:
+def leading_finding(audit: PairwiseAudit) -> Finding:
     """Return the finding that leads: whom a model favours on pairs of each kind."""
     findings = pairwise_findings(audit)
     if not findings:
@@ -158,7 +158,7 @@ def _value_of(words: Sequence[str], option: str) -> str | None:
     return None
 
 
-def derived(audit: PairwiseAudit) -> dict[str, Any]:
+def derived_words(audit: PairwiseAudit) -> dict[str, Any]:
     """Return the sentences that a saved audit has beside its data: verdicts and next steps."""
     verdicts = [audit.verdict(outcome) for outcome in audit.outcomes]
     return {

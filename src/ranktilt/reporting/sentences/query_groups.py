@@ -16,7 +16,7 @@ from ranktilt.auditing.query_groups.result import (
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import decimal, probability
-from ranktilt.reporting.sentences.effects import corrected_p, interval_words, neutral_words
+from ranktilt.reporting.sentences.effects import corrected_p_words, interval_words, neutral_words
 
 _MOST_SENTENCES = 4
 """Rankers and pairs of groups that have a sentence each; of more, those whose groups differ."""
@@ -86,7 +86,7 @@ def _worst_words(worst: GroupAnswer, count: int) -> str:
     toward = f", toward {side}" if side else ", where no tilt is shown"
     value = " ".join(filter(None, (effect.estimand.answer(effect.value), interval_words(effect))))
     queries = counted(effect.queries, "query", "queries")
-    parts = (value, neutral_words(effect), queries, corrected_p(effect))
+    parts = (value, neutral_words(effect), queries, corrected_p_words(effect))
     numbers = ", ".join(filter(None, parts))
     if not effect.estimand.sided:
         return f"it is farthest from random lists in {worst.group} ({numbers})"

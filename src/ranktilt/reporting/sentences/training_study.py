@@ -12,7 +12,7 @@ from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.training.study_result import TrainingStudy
 
 
-def leading(study: TrainingStudy) -> Finding:
+def leading_finding(study: TrainingStudy) -> Finding:
     """Return what leads."""
     return Finding(kind="described", sentence=f"{study_headline(study)}.")
 
@@ -92,6 +92,6 @@ def _meant_effects(study: TrainingStudy, body: str, new: str) -> Iterator[str]:
             break
 
 
-def derived(study: TrainingStudy) -> dict[str, Any]:
+def derived_words(study: TrainingStudy) -> dict[str, Any]:
     """Return the headline and the sentences, which the saved file holds besides the fields."""
     return {"headline": study_headline(study), "sentences": study_sentences(study)}

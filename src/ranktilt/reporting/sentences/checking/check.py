@@ -136,12 +136,12 @@ def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
     return tuple(steps)
 
 
-def derived(check: CheckResult) -> dict[str, Any]:
+def derived_words(check: CheckResult) -> dict[str, Any]:
     """Return the sentence and next steps, which the saved file holds besides the fields."""
     steps = command_rows(check_next_commands(check))
     return {"sentence": check_sentence(check), "next_steps": steps}
 
 
-def derived_equivalence(row: Equivalence) -> dict[str, Any]:
+def derived_equivalence_words(row: Equivalence) -> dict[str, Any]:
     """Return the words of a test of equivalence, which a check's file holds besides its numbers."""
     return {"verdict": equivalence_words(row)}

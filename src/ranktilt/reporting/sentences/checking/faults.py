@@ -93,6 +93,6 @@ def _outside_pool(details: FaultDetails) -> list[str]:
     return clauses
 
 
-def derived(fault: FaultRow) -> dict[str, str]:
+def derived_words(fault: FaultRow) -> dict[str, str]:
     """Return the meaning and the note of a fault, which a check's file holds besides its fields."""
     return {"meaning": MEANINGS[fault.name], "note": fault_note(fault)}

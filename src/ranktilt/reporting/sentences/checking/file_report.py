@@ -77,6 +77,6 @@ def need_words(report: FileReport) -> list[str]:
     return [_NEEDS[need] for need in report.needs]
 
 
-def derived(report: FileReport) -> dict[str, list[str]]:
+def derived_words(report: FileReport) -> dict[str, list[str]]:
     """Return the answers and what is missing as sentences, which JSON holds besides the fields."""
     return {"answers": use_sentences(report), "missing": need_words(report)}

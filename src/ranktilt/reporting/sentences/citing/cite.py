@@ -18,7 +18,7 @@ from ranktilt.citing.stages import FunnelPart
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.ratios import often_words, ratio_words
 
 QUESTION_WORDS: dict[QuestionKey, str] = {
@@ -45,15 +45,15 @@ FUNNEL_WORDS = {
 
 def citation_findings(audit: CitationAudit) -> tuple[Finding, ...]:
     """Return the verdict on the primary question for every pair, findings first."""
-    return ranked(_finding(audit, effect) for effect in audit.primary)
+    return sort_findings(_finding(audit, effect) for effect in audit.primary)
 
 
-def leading(audit: CitationAudit) -> Finding:
+def leading_finding(audit: CitationAudit) -> Finding:
     """Return the finding that leads."""
-    return first_of(citation_findings(audit), nothing="nothing was compared.")
+    return first_finding(citation_findings(audit), nothing="nothing was compared.")
 
 
-def derived(audit: CitationAudit) -> dict[str, Any]:
+def derived_words(audit: CitationAudit) -> dict[str, Any]:
     """Return the verdicts as sentences, which the saved file holds besides the fields."""
     findings = citation_findings(audit)
     return {"verdicts": [finding.sentence for finding in findings]}

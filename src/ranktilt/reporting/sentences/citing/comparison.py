@@ -24,7 +24,7 @@ from ranktilt.reporting.sentences.citing.cite import (
     p_words,
     units_word,
 )
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.ratios import often_words, ratio_words
 
 _FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
@@ -35,12 +35,12 @@ _FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
 """Kind of finding by the kind of change; it gives the order and the tone of a verdict."""
 
 
-def leading(comparison: CitationComparison) -> Finding:
+def leading_finding(comparison: CitationComparison) -> Finding:
     """Return the finding that leads."""
-    return first_of(comparison_findings(comparison))
+    return first_finding(comparison_findings(comparison))
 
 
-def derived(comparison: CitationComparison) -> dict[str, Any]:
+def derived_words(comparison: CitationComparison) -> dict[str, Any]:
     """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in comparison_findings(comparison)]}
 
@@ -51,7 +51,7 @@ def comparison_findings(comparison: CitationComparison) -> tuple[Finding, ...]:
     for change in comparison.primary:
         sentence = change_sentence(comparison, change)
         findings.append(Finding(kind=_FINDING_KINDS[change.kind], sentence=sentence))
-    return ranked(findings)
+    return sort_findings(findings)
 
 
 def change_sentence(comparison: CitationComparison, change: CitationChange) -> str:

@@ -12,7 +12,7 @@ from ranktilt.auditing.effects import FEWEST
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.next_steps import without_output
 from ranktilt.reporting.tones import Tone
 
@@ -32,7 +32,7 @@ LABEL_WORDS = {
 
 def effect_findings(experiment: ContextExperiment) -> tuple[Finding, ...]:
     """Return the verdict on each primary question, findings first."""
-    return ranked(_finding(experiment, effect) for effect in experiment.primary)
+    return sort_findings(_finding(experiment, effect) for effect in experiment.primary)
 
 
 def _finding(experiment: ContextExperiment, effect: ContextEffect) -> Finding:
@@ -55,12 +55,12 @@ def effect_tone(experiment: ContextExperiment, effect: ContextEffect) -> Tone:
     return tones.get(effect.verdict(experiment.margin), "unsure")
 
 
-def leading(experiment: ContextExperiment) -> Finding:
+def leading_finding(experiment: ContextExperiment) -> Finding:
     """Return the finding that leads."""
-    return first_of(effect_findings(experiment), nothing="nothing was compared.")
+    return first_finding(effect_findings(experiment), nothing="nothing was compared.")
 
 
-def derived(experiment: ContextExperiment) -> dict[str, Any]:
+def derived_words(experiment: ContextExperiment) -> dict[str, Any]:
     """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in effect_findings(experiment)]}
 

@@ -9,8 +9,13 @@ from ranktilt.auditing.comparison.result import ChangeKind, ChangeVerdict, Compa
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
-from ranktilt.reporting.sentences.effects import across, common_words, corrected_p, too_few
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.effects import (
+    common_words,
+    corrected_p_words,
+    low_p_words,
+    too_few_words,
+)
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.variation import variation_words
 
 _FINDING_KINDS: dict[ChangeKind, FindingKind] = {
@@ -21,9 +26,9 @@ _FINDING_KINDS: dict[ChangeKind, FindingKind] = {
 """Kind of a finding by the verdict on a change."""
 
 
-def leading(comparison: Comparison) -> Finding:
+def leading_finding(comparison: Comparison) -> Finding:
     """Return the finding that leads."""
-    return first_of(comparison_findings(comparison))
+    return first_finding(comparison_findings(comparison))
 
 
 def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
@@ -37,9 +42,9 @@ def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
     tilts = [verdict for verdict in others if verdict.side is not None]
     rest = [verdict for verdict in others if verdict.side is None]
     return (
-        *ranked(map(_finding, primary)),
-        *ranked(map(_finding, tilts)),
-        *ranked(map(_finding, rest)),
+        *sort_findings(map(_finding, primary)),
+        *sort_findings(map(_finding, tilts)),
+        *sort_findings(map(_finding, rest)),
     )
 
 
@@ -86,7 +91,7 @@ def change_sentence(change: Change, *, common: str = "") -> str:
             f"{change.run} cannot be compared with {old}: {quantity}{measure} is undefined for one "
             "of them"
         )
-    if few := too_few(change):
+    if few := too_few_words(change):
         return (
             f"{change.run}: no difference from {old} in {quantity}{measure} can be shown: {few}; "
             f"{numbers}"
@@ -136,7 +141,7 @@ def _difference(change: Change) -> str:
     neutral = "" if is_zero else f", neutral value {neutral_value}{change.unit}"
     value = change.amount(change.value, sign=True)
     difference = f"difference {value}{change.unit}{interval}{neutral}"
-    return ", ".join(filter(None, (difference, corrected_p(change))))
+    return ", ".join(filter(None, (difference, corrected_p_words(change))))
 
 
 def _power(change: Change) -> str:
@@ -145,7 +150,7 @@ def _power(change: Change) -> str:
     if change.error == 0:
         return f"every resample of {queries} gives the same answer"
     if change.p_corrected < ALPHA:
-        return across(change.p_corrected, "0")
+        return low_p_words(change.p_corrected, "0")
     low, high = change.estimand.bounds
     largest = (high - low) * (100 if isinstance(change.estimand, Measure) else 1)
     if change.detectable > largest:

@@ -148,7 +148,7 @@ def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
     return (NextCommand(text=text, command=command),)
 
 
-def derived(comparison: Comparison) -> dict[str, Any]:
+def derived_words(comparison: Comparison) -> dict[str, Any]:
     """Return the verdicts and next steps, which the saved file holds besides the fields."""
     verdicts = [
         {

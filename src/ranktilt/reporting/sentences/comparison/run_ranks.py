@@ -17,7 +17,7 @@ _MOST_NAMED = 4
 """Most runs that a sentence names, if it counts the others."""
 
 
-def leading(ranks: RunRanks) -> Finding:
+def leading_finding(ranks: RunRanks) -> Finding:
     """Return the finding that leads: the order on the primary question."""
     return ranks_findings(ranks)[0]
 
@@ -137,7 +137,7 @@ def ranks_next_commands(ranks: RunRanks) -> tuple[NextCommand, ...]:
     return (NextCommand(text=f"See how the others differ from {best}", command=shlex.join(words)),)
 
 
-def derived(ranks: RunRanks) -> dict[str, Any]:
+def derived_words(ranks: RunRanks) -> dict[str, Any]:
     """Return the sentences that a saved result has beside its data: verdicts and next steps."""
     return {
         "verdicts": [finding.sentence for finding in ranks_findings(ranks)],

@@ -21,7 +21,7 @@ from ranktilt.explaining.factors.result import (
 from ranktilt.generation.versions.design import HIGH
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.sentences.explaining.treatments import is_named_by_level, treatment
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.variation import variation_words
 
 _PRINTED_AS_NONE = 0.05
@@ -68,7 +68,7 @@ def _words(estimand: str) -> OutcomeWords:
 
 def factor_findings(effects: FactorEffects) -> tuple[Finding, ...]:
     """Return what moves each ranker and what does not, the largest effect first."""
-    return ranked(_finding(effects, ranker) for ranker in effects.rankers)
+    return sort_findings(_finding(effects, ranker) for ranker in effects.rankers)
 
 
 def factor_sentences(effects: FactorEffects) -> tuple[str, ...]:
@@ -116,9 +116,9 @@ def meaning_sentence(effects: FactorEffects) -> str:
     )
 
 
-def leading(effects: FactorEffects) -> Finding:
+def leading_finding(effects: FactorEffects) -> Finding:
     """Return the finding that leads, in fewer words."""
-    first = first_of(factor_findings(effects))
+    first = first_finding(factor_findings(effects))
     return replace(first, sentence=f"{factor_headline(effects).removesuffix('.')}.")
 
 
@@ -318,6 +318,6 @@ def _interactions(rows: Sequence[FactorEffect]) -> Iterator[str]:
             yield f"{row.effect} {_number(row)}"
 
 
-def derived(effects: FactorEffects) -> dict[str, Any]:
+def derived_words(effects: FactorEffects) -> dict[str, Any]:
     """Return what the file of effects of factors says in words."""
     return {"headline": factor_headline(effects), "sentences": factor_sentences(effects)}

@@ -45,11 +45,11 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
     return f"{effect.source}: {means}, {interval} over {pairs}{still}"
 
 
-def derived(result: ProbeResult) -> dict[str, Any]:
+def derived_words(result: ProbeResult) -> dict[str, Any]:
     """Return the summary of a probe's result, which a file holds besides its fields."""
     return {"summary": probe_summary(result)}
 
 
-def derived_part(part: ProbeFigure | ProbeTable) -> dict[str, Any]:
+def derived_part_words(part: ProbeFigure | ProbeTable) -> dict[str, Any]:
     """Return the findings of a figure or a table in words, which a file holds besides its data."""
     return {"says": findings_words(part.findings)}

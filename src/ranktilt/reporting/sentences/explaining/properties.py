@@ -22,7 +22,7 @@ from ranktilt.explaining.properties.result import (
 )
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.numbers import count
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 
 UNITS: Mapping[Outcome, str] = {
     "score": "sd",
@@ -69,12 +69,14 @@ def gap_findings(gaps: ExplainedGaps) -> tuple[Finding, ...]:
     for gap in gaps.primary:
         sentences = [gap_sentence(gaps, gap), *(_unexamined(gaps, gap) if gap.is_shown else ())]
         findings.append(_finding(gap, " ".join(sentences)))
-    return ranked(findings)
+    return sort_findings(findings)
 
 
-def leading(gaps: ExplainedGaps) -> Finding:
+def leading_finding(gaps: ExplainedGaps) -> Finding:
     """Return the finding that leads, in fewer words."""
-    return first_of(ranked(_finding(gap, _short_sentence(gaps, gap)) for gap in gaps.primary))
+    return first_finding(
+        sort_findings(_finding(gap, _short_sentence(gaps, gap)) for gap in gaps.primary)
+    )
 
 
 def _finding(gap: ExplainedGap, sentence: str) -> Finding:

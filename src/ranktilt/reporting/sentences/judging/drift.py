@@ -14,7 +14,7 @@ from ranktilt.judging.records import FEWEST_QUERIES
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.numbers import probability
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.judging.standings import coefficient_words
 from ranktilt.reporting.tones import Tone
 
@@ -28,10 +28,10 @@ _PROPOSED_LOSS = 5
 """Points of κ that a next step allows to be lost."""
 
 
-def leading(drift: JudgeDrift) -> Finding:
+def leading_finding(drift: JudgeDrift) -> Finding:
     """Return the finding that leads, with the number of the others."""
     findings = drift_findings(drift)
-    first = first_of(findings)
+    first = first_finding(findings)
     more = sum(finding.kind == "favours" for finding in findings) - 1
     if more < 1:
         return first
@@ -40,7 +40,7 @@ def leading(drift: JudgeDrift) -> Finding:
     return Finding(kind=first.kind, size=first.size, sentence=sentence)
 
 
-def derived(drift: JudgeDrift) -> dict[str, Any]:
+def derived_words(drift: JudgeDrift) -> dict[str, Any]:
     """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in drift_findings(drift)]}
 
@@ -54,7 +54,7 @@ def drift_findings(drift: JudgeDrift) -> tuple[Finding, ...]:
         findings += [_change_finding(pair, change) for change in changed]
         if not changed:
             findings.append(_still_finding(pair, changes))
-    return ranked(findings)
+    return sort_findings(findings)
 
 
 def _change_finding(pair: JudgePair, change: JudgeChange) -> Finding:

@@ -22,8 +22,8 @@ from ranktilt.judging.records import (
 )
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import signed
-from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.effects import cannot_vary_words, effect_words
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.judging.confidence import confidence_findings
 from ranktilt.reporting.sentences.judging.doses import dose_finding
 from ranktilt.reporting.sentences.judging.standings import (
@@ -65,7 +65,7 @@ _NORMAL_QUANTILE = 1.96
 """Standard errors from the middle of a 95 % interval to its end."""
 
 
-def leading(audit: JudgeAudit) -> Finding:
+def leading_finding(audit: JudgeAudit) -> Finding:
     """Return the finding that leads: of several judges, which one can be trusted, and who favours.
 
     A judge that agrees best may favour a side all the same, so the headline says both.
@@ -73,8 +73,8 @@ def leading(audit: JudgeAudit) -> Finding:
     findings = judge_findings(audit)
     judges = main_contest(audit)
     if judges is None:
-        return first_of(findings)
-    sides = ranked(_side_findings(audit))
+        return first_finding(findings)
+    sides = sort_findings(_side_findings(audit))
     favouring = _favour_words(audit)
     sentence = findings[0].sentence
     if favouring:
@@ -102,12 +102,12 @@ def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
     contests = [Finding(kind="described", sentence=text) for text in _contest_sentences(audit)]
     return (
         *contests,
-        *ranked(sides),
-        *ranked(orders),
-        *ranked(doses),
+        *sort_findings(sides),
+        *sort_findings(orders),
+        *sort_findings(doses),
         *confidences,
         *tilts,
-        *ranked(agreements),
+        *sort_findings(agreements),
     )
 
 
@@ -224,7 +224,7 @@ def gap_sentence(effect: Effect) -> str:
             f"{numbers}"
         )
     if verdict == "inconclusive":
-        reason = cannot_vary(effect)
+        reason = cannot_vary_words(effect)
         front = f"{effect.run}: inconclusive on twins: "
         return f"{front}{reason}; {numbers}" if reason else f"{front}{numbers}"
     return f"{effect.run} favours {effect.side(verdict)} text on twins: {numbers}"
@@ -320,7 +320,7 @@ def agreement_sentence(agreement: Agreement) -> str:
     )
 
 
-def derived(audit: JudgeAudit) -> dict[str, Any]:
+def derived_words(audit: JudgeAudit) -> dict[str, Any]:
     """Return the verdicts on sources and families that the file of an audit of judges has."""
     gaps = [_gap_row(effect) for effect in audit.main_gaps]
     preferences = [_preference_row(preference) for preference in audit.preferences]
@@ -357,6 +357,6 @@ def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
     }
 
 
-def derived_preference(preference: FamilyPreference) -> dict[str, Any]:
+def derived_preference_words(preference: FamilyPreference) -> dict[str, Any]:
     """Return the sentence on a preference, which a file holds besides its fields."""
     return {"sentence": preference_sentence(preference)}

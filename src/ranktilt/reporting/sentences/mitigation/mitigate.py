@@ -24,8 +24,13 @@ from ranktilt.mitigation.movement import Movement
 from ranktilt.mitigation.offset import GroupOffset, OffsetFit
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.reporting.numbers import decimal, fixed, probability, signed
-from ranktilt.reporting.sentences.effects import bounds, effect_words, tilt_numbers, too_few
-from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.effects import (
+    effect_words,
+    signed_interval,
+    tilt_numbers,
+    too_few_words,
+)
+from ranktilt.reporting.sentences.findings import Finding, sort_findings
 from ranktilt.reporting.sentences.gate import limit_reason
 from ranktilt.reporting.sentences.mitigation.next_commands import (
     bench_next_commands,
@@ -46,7 +51,7 @@ _UNTESTED = "that source moves scores through perplexity alone is not tested"
 """What a causal correction takes for granted."""
 
 
-def leading(bench: Bench) -> Finding:
+def leading_finding(bench: Bench) -> Finding:
     """Return the main finding of a bench."""
     choice = bench.choose()
     return Finding(kind=MITIGATION_KINDS[choice.outcome], sentence=f"{bench_headline(choice)}.")
@@ -78,7 +83,7 @@ def _baseline_sentences(choice: Choice) -> list[str]:
             size=margins(effect, choice.margin),
         )
         findings.append(finding)
-    return [finding.sentence for finding in ranked(findings)]
+    return [finding.sentence for finding in sort_findings(findings)]
 
 
 def _missed_sentence(effect: Effect, verdict: Verdict) -> str:
@@ -161,7 +166,7 @@ def _price_words(bench: Bench, candidate: Candidate) -> str:
     largest = min(measured, key=lambda change: change.value)
     return (
         f"at a loss of {decimal(-largest.value)} points of {bench.effectiveness_measure} "
-        f"{bounds(largest.low, largest.high)}"
+        f"{signed_interval(largest.low, largest.high)}"
     )
 
 
@@ -266,7 +271,7 @@ def cost_reason(change: Change, budget: float) -> str:
     if math.isnan(change.value) or (change.testable and not change.has_interval):
         return f"no query has a value of {change.measure} under both rankers"
     if not change.testable:
-        return f"{too_few(change)}; {words}"
+        return f"{too_few_words(change)}; {words}"
     if change.low >= -budget:
         return f"{change.measure} {words}: {loss} is excluded"
     if change.high < -budget:
@@ -280,7 +285,9 @@ def cost_reason(change: Change, budget: float) -> str:
 def cost_words(change: Change, budget: float) -> str:
     """Print a change of effectiveness with its interval, and over which documents."""
     documents = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    interval = f" {bounds(change.low, change.high, -budget)}" if change.has_interval else ""
+    interval = (
+        f" {signed_interval(change.low, change.high, -budget)}" if change.has_interval else ""
+    )
     return f"{signed(change.value)} points{interval} {documents}"
 
 
@@ -453,7 +460,7 @@ def bench_meaning(choice: Choice) -> str:
     )
 
 
-def derived(bench: Bench) -> dict[str, Any]:
+def derived_words(bench: Bench) -> dict[str, Any]:
     """Return the sentences and verdicts that the file of a bench holds."""
     choice = bench.choose()
     detail = detail_sentence(choice)

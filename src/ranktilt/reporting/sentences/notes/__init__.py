@@ -30,7 +30,7 @@ def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
     return tuple(map(note_sentence, notes))
 
 
-def derived(note: Note) -> dict[str, str]:
+def derived_words(note: Note) -> dict[str, str]:
     """Return the note's sentence, which a file holds besides its fields."""
     return {"sentence": note_sentence(note)}
 
