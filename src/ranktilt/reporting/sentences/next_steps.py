@@ -52,7 +52,7 @@ def step_row(step: NextStep) -> dict[str, Any]:
 
 
 def without_output(words: Sequence[str]) -> list[str]:
-    """Leave out the options for where the result of a command goes, so that it can be typed again."""
+    """Leave out of a command the options that say where its result goes, to type it again."""
     with_value = tuple(f"{option}=" for option in _OUTPUT_OPTIONS)  # as --json=FILE
     kept_words = list[str]()
     is_value = False  # whether this word is the value of the option before

@@ -195,7 +195,7 @@ def conflict_sentence(conflict: Conflict) -> str:
 
 
 def significance_star(tilt: Effect) -> str:
-    """Return a star if an effect is significant after correction for several tests, else nothing."""
+    """Return a star for an effect that is significant after correction, else nothing."""
     return "*" if tilt.p_corrected < ALPHA else ""
 
 

@@ -259,7 +259,6 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
         "parser are compared with the line above, the others with the input order."
     )
     yield (
-        f"Means in %, differences in points. {star_legend(replayed.spec)} Intervals: paired bootstrap "
-        "over queries, "
-        f"{replayed.spec['resamples']:,} resamples."
+        f"Means in %, differences in points. {star_legend(replayed.spec)} Intervals: paired "
+        f"bootstrap over queries, {replayed.spec['resamples']:,} resamples."
     )

@@ -1,4 +1,9 @@
-"""Comparisons of two engines in words: whose tilt is larger, and how alike they cite."""
+"""Comparisons of two engines in words: whose tilt is larger, and how alike they cite.
+
+Engines answer the same queries and cite pages of two groups. Groups are compared by the ratio of
+their citation rates, or by the share of citations that one of them gets; the tilt is the distance
+from a neutral value. Errors are computed over units: domains, pages or the values of a column.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ _FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
     "inconclusive": "inconclusive",
     "identical": "level",
 }
-"""Kind of finding by the kind of change; it gives the order and the tone of a verdict."""
+"""Kind of finding, by which verdicts are sorted and coloured, by the kind of change."""
 
 
 def leading_finding(comparison: CitationComparison) -> Finding:
@@ -65,9 +70,8 @@ def change_sentence(comparison: CitationComparison, change: CitationChange) -> s
             "undefined for one of them."
         )
     if change.kind == "differs":
-        size = (
-            f"{_size(change, change.low, change.high)}, corrected p {p_words(change.p_corrected)}"
-        )
+        size = _size(change, change.low, change.high)
+        size = f"{size}, corrected p {p_words(change.p_corrected)}"
         return (
             f"{new} leans further toward {change.side} pages than {old}: {_values(change)} "
             f"({size}){_growth(comparison, change)}."
@@ -76,7 +80,7 @@ def change_sentence(comparison: CitationComparison, change: CitationChange) -> s
 
 
 def _values(change: CitationChange) -> str:
-    """Say what each engine does by itself, the new one first."""
+    """Give the ratio or the share of each engine, the new one first."""
     if change.scale == "log ratio":
         # "half as often as": the old engine's ratio ends the clause, so its last "as" goes.
         old = often_words(change.old).removesuffix(" as")
@@ -126,9 +130,9 @@ def _point_ends(low: float, high: float) -> str:
 
 
 def _growth(comparison: CitationComparison, change: CitationChange) -> str:
-    """Say whose tilt is larger, whichever group each engine leans to.
+    """Say which engine's tilt is larger, whichever group each of them leans to.
 
-    The growth is how much further the new engine is from neutral than the old one.
+    The growth is how much further from neutral the new engine is than the old one.
     """
     if change.growth_low > change.neutral:
         return f"; the tilt of {comparison.new} is larger"
@@ -155,15 +159,13 @@ def _open_reason(comparison: CitationComparison, change: CitationChange) -> str:
             f"{text} Of these {units}, in further questions like these: {_values(change)} ({size})."
         )
     if change.effective_questions < FEWEST_UNITS:
-        queries = counted(change.questions, "query", "queries")
-        return f"{queries} are too few to compare engines; ask at least {FEWEST_UNITS}."
+        queries = counted(change.questions, "query is", "queries are")
+        return f"{queries} too few to compare engines; ask at least {FEWEST_UNITS}."
     detectable = change.detectable
-    # A ratio above 1 is as easy to detect as its inverse.
-    size = (
-        f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
-        if change.scale == "log ratio"
-        else f"one of {rounded(detectable, 1)} points"
-    )
+    size = f"one of {rounded(detectable, 1)} points"
+    if change.scale == "log ratio":
+        # A ratio above 1 is as easy to detect as its inverse.
+        size = f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
     queries = counted(change.questions, "query", "queries")
     return (
         f"{queries} and these {units} would find {size} four times in five. "
@@ -172,8 +174,8 @@ def _open_reason(comparison: CitationComparison, change: CitationChange) -> str:
 
 
 def _sentence_case(text: str) -> str:
-    """Begin a sentence with a capital letter."""
-    # `capitalize` would write the names of groups in small letters.
+    """Write the first letter of a sentence as a capital."""
+    # `capitalize` would write all other letters small, and so the names of groups.
     return text[:1].upper() + text[1:]
 
 
@@ -195,28 +197,31 @@ def comparison_meaning(comparison: CitationComparison) -> str:
 
 
 def overlap_sentences(comparison: CitationComparison) -> Iterator[str]:
-    """Say how many pages and domains both engines share, and two answers of one engine do."""
+    """Yield how many of the cited pages, and of the domains, both engines have in common.
+
+    Answers of one engine to the same query differ too; what two of them share is said with it.
+    """
     for overlap in comparison.overlaps:
         if overlap.measure == "Jaccard" and not isnan(overlap.value):
             yield _overlap_sentence(comparison, overlap)
 
 
 def _overlap_sentence(comparison: CitationComparison, overlap: CitationOverlap) -> str:
-    """Say how many pages, or domains (`overlap.of`), both engines share."""
+    """Say how many pages both engines share, or how many domains; `overlap.of` is the noun."""
     share = f"{rounded(100 * overlap.value, 1)} %"
     if not isnan(overlap.low):
         ends = (rounded(100 * end, 1) for end in (overlap.low, overlap.high))
         share = f"{share} [{', '.join(ends)}]"
     text = f"The two engines share {share} of the {overlap.of} that either cites for a query"
     names = (comparison.new, comparison.old)
-    repeats = [
+    shares_within_engines = [
         f"{rounded(100 * within, 1)} % ({name})"
         for name, within in zip(names, (overlap.within_new, overlap.within_old), strict=True)
         if not isnan(within)
     ]
-    if not repeats:
+    if not shares_within_engines:
         return f"{text}."
-    return f"{text}; two answers of one engine share {' and '.join(repeats)}."
+    return f"{text}; two answers of one engine share {' and '.join(shares_within_engines)}."
 
 
 def comparison_steps(comparison: CitationComparison) -> Iterator[NextCommand]:

@@ -29,7 +29,7 @@ def _remark(note: Remark) -> str:
 
 
 def variation_of(total: int, fixed: tuple[Count, ...]) -> Variation:
-    """Return the variation that a note holds as counts: how many lists could not come out otherwise.
+    """Return how many lists could not come out otherwise, which a note holds as counts.
 
     `fixed` are the numbers of these lists by reason, of `total` lists.
     """

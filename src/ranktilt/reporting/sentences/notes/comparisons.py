@@ -233,7 +233,7 @@ def _calls_unmatched(note: CallsUnmatched) -> str:
 
 
 def mismatch_words(mismatch: Mismatch) -> str:
-    """Say why a call fits no query; a verb of the call comes first: ``shows one document twice``."""
+    """Say why a call fits no query, beginning with its verb: ``shows one document twice``."""
     match mismatch.kind:
         case "unknown query":
             return f"query {shorten(mismatch.query)} is not a query of the candidates"

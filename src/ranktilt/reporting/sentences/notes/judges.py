@@ -75,8 +75,8 @@ def _repeated_grades(note: RepeatedGrades) -> str:
 def _pairs_of_one_grader(note: PairsOfOneGrader) -> str:
     human_only = counted(note.human_only, "pair", "pairs")
     return (
-        f"{note.judge}: {human_only} graded by humans only and {note.judge_only:,} by the judge only "
-        "left out, not counted as 0"
+        f"{note.judge}: {human_only} graded by humans only and {note.judge_only:,} by the judge "
+        "only left out, not counted as 0"
     )
 
 
@@ -170,9 +170,9 @@ def _likely_repeats(note: LikelyRepeats) -> str:
         ),
     }
     return (
-        f"{join_words(systems)} look like repeats of one system ({reasons[note.reason]}), but count "
-        "as independent, which makes intervals too narrow; join them with a third column, cluster, "
-        "in --systems FILE"
+        f"{join_words(systems)} look like repeats of one system ({reasons[note.reason]}), but "
+        "count as independent, which makes intervals too narrow; join them with a third column, "
+        "cluster, in --systems FILE"
     )
 
 

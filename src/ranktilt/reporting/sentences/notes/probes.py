@@ -1,7 +1,7 @@
 """Sentences of the notes on what probes find in texts, and of the attribution of gaps.
 
 A probe measures a property of texts, such as their length. Twins are versions of one text, by a
-source and by the reference. A gap is the mean difference of the scores that a ranker gives to twins;
+source and by the reference. A gap is the mean difference of the scores that a ranker gives twins;
 an attribution says which properties of the texts go with it.
 """
 
@@ -281,8 +281,8 @@ def _easier(note: TheoremChecked) -> str:
     low, high = sorted((abs(note.low), abs(note.high)))
     easier = "easier" if note.conclusion == "yes" else "harder"
     return (
-        f"The retriever's model finds {note.source} texts {easier} to predict than their originals, "
-        f"by {abs(note.value):.3f} nats per token [{low:.3f}, {high:.3f}]"
+        f"The retriever's model finds {note.source} texts {easier} to predict than their "
+        f"originals, by {abs(note.value):.3f} nats per token [{low:.3f}, {high:.3f}]"
     )
 
 

@@ -47,8 +47,8 @@ from ranktilt.reporting.sentences.mitigation.mitigate import (
     bench_headline,
     bench_meaning,
     bench_notes,
-    chosen_by,
     detail_sentence,
+    selection_words,
 )
 from ranktilt.reporting.sentences.mitigation.next_commands import bench_next_commands
 from ranktilt.reporting.sentences.mitigation.remedy import (
@@ -362,7 +362,7 @@ def legend(bench: Bench) -> Iterator[str]:
         f"it lies wholly beyond, {_SHOWN_TILT} where a side is favoured, perhaps by less.{cost}"
     )
     if bench.selected:
-        yield f"Selected: {chosen_by(bench)}, one per method; only these are judged."
+        yield f"Selected: {selection_words(bench)}, one per method; only these are judged."
     resamples = f"{bench.spec['resamples']:,} resamples"
     yield f"{star_legend(bench.spec)} Intervals: bootstrap over queries, {resamples}."
 
