@@ -72,7 +72,7 @@ class TwinsNear(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class DirectionsConcentrated(Note):
-    """Share of the embeddings' variance in the largest tenth of their directions."""
+    """Share of the embeddings' squared length along the largest tenth of their directions."""
 
     source: str
     reference: str

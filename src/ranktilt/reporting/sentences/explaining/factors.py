@@ -240,6 +240,21 @@ def _source_sentence(
 
     `together` is the effect of all these factors. Other factors follow in a clause of their own.
     """
+    split = _split_words(effects, together, mains)
+    others = [row for row in mains if row.effect not in together.factors]
+    end = f"; {_effects_sentence(effects, others)}" if others else ""
+    if together.low <= 0 <= together.high:
+        return (
+            f"{together.ranker} shows no effect of model text ({_signed_effect(together)}): "
+            f"{split}{end}"
+        )
+    return f"{_model_text_words(together)}: {split}{end}"
+
+
+def _split_words(
+    effects: FactorEffects, together: SourceEffect, mains: Sequence[FactorEffect]
+) -> str:
+    """Print the effect of each factor in which a text by a model may differ, the source last."""
     levels = {factor.name: factor.high for factor in effects.factors}
     named_rows = []
     for row in mains:
@@ -251,15 +266,7 @@ def _source_sentence(
     for index, (row, name) in enumerate(named_rows):
         go = "" if index else " go"
         parts.append(f"{_signed_effect(row)}{go} with {name}")
-    split = ", ".join(parts)
-    others = [row for row in mains if row.effect not in together.factors]
-    end = f"; {_effects_sentence(effects, others)}" if others else ""
-    if together.low <= 0 <= together.high:
-        return (
-            f"{together.ranker} shows no effect of model text ({_signed_effect(together)}): "
-            f"{split}{end}"
-        )
-    return f"{_model_text_words(together)}: {split}{end}"
+    return ", ".join(parts)
 
 
 def _model_text_words(together: SourceEffect) -> str:

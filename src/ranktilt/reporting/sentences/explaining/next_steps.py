@@ -170,8 +170,8 @@ def factors_steps(effects: FactorEffects) -> tuple[NextCommand, ...]:
     """Return what to do after effects of edits on ranks are known."""
     if effects.of_citations:
         return tuple(_cited_factor_steps(effects))
-    shown = [row for row in effects.of(PRIMARY) if row.is_shown and not row.interaction]
-    shown_effects = sorted(shown, key=lambda row: -abs(row.value))
+    mains = [row for row in effects.of(PRIMARY) if not row.interaction]
+    shown_effects = sorted((row for row in mains if row.is_shown), key=lambda row: -abs(row.value))
     ranker_name = shown_effects[0].ranker if shown_effects else effects.rankers[0]
     ranker = ranker_words(effects, [ranker_name])
     if folder_of(effects) is None or not ranker:
