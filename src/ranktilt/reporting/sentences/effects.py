@@ -147,16 +147,25 @@ def cannot_vary_words(effect: Effect) -> str:
 
 def detectable_words(effect: Effect) -> str:
     """Say which tilt these queries would find four times in five, that is, with 80 % power."""
+    size = detectable_size(effect)
+    if not size:
+        return "these queries could not detect any tilt"
+    return f"these queries would find a tilt of {size} four times in five, a smaller one less often"
+
+
+def detectable_size(effect: Effect) -> str:
+    """Print the smallest tilt that these queries would find four times in five: ``12 points``.
+
+    Empty if it is not known, or larger than any tilt can be.
+    """
     estimand = effect.estimand
     largest_tilt = estimand.bounds[1] - estimand.neutral
     if not effect.detectable <= largest_tilt:  # too large, or NaN
-        return "these queries could not detect any tilt"
+        return ""
+    # A size in percent or points is not known so precisely that decimals would mean something.
     is_percent = estimand.scale == 100 or estimand.suffix == " %"
     size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
-    return (
-        f"these queries would find a tilt of {size}{estimand.suffix} four times in five, a smaller "
-        "one less often"
-    )
+    return f"{size}{estimand.suffix}"
 
 
 def common_words(change: Change) -> str:

@@ -123,13 +123,13 @@ def gate_questions(gate: Gate) -> list[str]:
     if gate.spec.get("min_tau") is not None:
         questions.append(f"τ-b of at least {gate.spec['min_tau']:g}")
     if gate.spec["baseline"]:
-        most_growth = gate.spec["min_effect"]
+        most_growth = gate.spec["min_effect"]  # a larger growth fails
         growth = "no growth" if most_growth == 0 else f"growth of at most {most_growth:g} points"
         questions.append(f"{growth} since the baseline")
     if gate.spec.get("max_growth") is not None:
         questions.append(growth_question(gate.spec["max_growth"]))
     if gate.spec.get("max_loss") is not None:
-        of_judges = " of κ" if "max_shift" in gate.spec else ""
+        of_judges = " of κ" if "max_shift" in gate.spec else ""  # a setting of judges alone
         questions.append(f"a loss of at most {points_words(gate.spec['max_loss'])}{of_judges}")
     if gate.spec.get("max_shift") is not None:
         questions.append(f"a mean grade within ±{gate.spec['max_shift']:g} of the old one")

@@ -70,16 +70,16 @@ def change_sentence(comparison: CitationComparison, change: CitationChange) -> s
             "undefined for one of them."
         )
     if change.kind == "differs":
-        size = _size(change, change.low, change.high)
-        size = f"{size}, corrected p {p_words(change.p_corrected)}"
+        difference = _difference_words(change, change.low, change.high)
+        p = f"corrected p {p_words(change.p_corrected)}"
         return (
-            f"{new} leans further toward {change.side} pages than {old}: {_values(change)} "
-            f"({size}){_growth(comparison, change)}."
+            f"{new} leans further toward {change.side} pages than {old}: {_value_words(change)} "
+            f"({difference}, {p}){_growth_words(comparison, change)}."
         )
     return f"No difference between {new} and {old} is shown: {_open_reason(comparison, change)}"
 
 
-def _values(change: CitationChange) -> str:
+def _value_words(change: CitationChange) -> str:
     """Give the ratio or the share of each engine, the new one first."""
     if change.scale == "log ratio":
         # "half as often as": the old engine's ratio ends the clause, so its last "as" goes.
@@ -90,11 +90,11 @@ def _values(change: CitationChange) -> str:
         )
     return (
         f"{change.a} pages get {rounded(change.new, 1)} % against {rounded(change.old, 1)} %"
-        f"{_neutrals(change)}"
+        f"{_neutral_words(change)}"
     )
 
 
-def _neutrals(change: CitationChange) -> str:
+def _neutral_words(change: CitationChange) -> str:
     """Say which values would favour neither side; empty where one is unknown."""
     if isnan(change.neutral_new) or isnan(change.neutral_old):
         return ""
@@ -104,32 +104,32 @@ def _neutrals(change: CitationChange) -> str:
     )
 
 
-def _size(change: CitationChange, low: float, high: float) -> str:
-    """Print a difference with an interval: times for a ratio, points for a share."""
+def _difference_words(change: CitationChange, low: float, high: float) -> str:
+    """Print a difference with an interval: the ratio of two ratios, or points of a share."""
     if change.scale == "log ratio":
-        return _ratios(change, low, high)
-    return f"{signed(change.value)} points{_point_ends(low, high)}"
+        return _ratio_words_of_both(change, low, high)
+    return f"{signed(change.value)} points{_point_interval(low, high)}"
 
 
-def _ratios(change: CitationChange, low: float, high: float) -> str:
+def _ratio_words_of_both(change: CitationChange, low: float, high: float) -> str:
     """Print the ratio of each engine, and the ratio of the two with its interval."""
     return (
         f"{ratio_words(change.new)} against {ratio_words(change.old)}, a ratio of "
-        f"{ratio_words(change.value)}{_ratio_ends(low, high)}"
+        f"{ratio_words(change.value)}{_ratio_interval(low, high)}"
     )
 
 
-def _ratio_ends(low: float, high: float) -> str:
+def _ratio_interval(low: float, high: float) -> str:
     """Print the interval of a ratio after its value; empty where there is none."""
     return "" if isnan(low) else f" [{ratio_words(low)}, {ratio_words(high)}]"
 
 
-def _point_ends(low: float, high: float) -> str:
+def _point_interval(low: float, high: float) -> str:
     """Print the interval of points after their value; empty where there is none."""
     return "" if isnan(low) else f" [{signed(low)}, {signed(high)}]"
 
 
-def _growth(comparison: CitationComparison, change: CitationChange) -> str:
+def _growth_words(comparison: CitationComparison, change: CitationChange) -> str:
     """Say which engine's tilt is larger, whichever group each of them leans to.
 
     The growth is how much further from neutral the new engine is than the old one.
@@ -154,9 +154,10 @@ def _open_reason(comparison: CitationComparison, change: CitationChange) -> str:
         # Few units still allow an interval over further questions about the same units.
         if isnan(change.these_low):
             return text
-        size = _size(change, change.these_low, change.these_high)
+        difference = _difference_words(change, change.these_low, change.these_high)
         return (
-            f"{text} Of these {units}, in further questions like these: {_values(change)} ({size})."
+            f"{text} Of these {units}, in further questions like these: {_value_words(change)} "
+            f"({difference})."
         )
     if change.effective_questions < FEWEST_UNITS:
         queries = counted(change.questions, "query is", "queries are")
@@ -167,9 +168,11 @@ def _open_reason(comparison: CitationComparison, change: CitationChange) -> str:
         # A ratio above 1 is as easy to detect as its inverse.
         size = f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
     queries = counted(change.questions, "query", "queries")
+    values = _sentence_case(_value_words(change))
+    difference = _difference_words(change, change.low, change.high)
     return (
-        f"{queries} and these {units} would find {size} four times in five. "
-        f"{_sentence_case(_values(change))} ({_size(change, change.low, change.high)})."
+        f"{queries} and these {units} would find {size} four times in five. {values} "
+        f"({difference})."
     )
 
 

@@ -27,7 +27,7 @@ from ranktilt.explaining.factors.result import PRIMARY, FactorEffect, FactorEffe
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
-from ranktilt.reporting.sentences.explaining.properties import of_citations
+from ranktilt.reporting.sentences.explaining.properties import is_of_citations
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _text_steps(explanation: Explanation) -> Iterator[NextCommand]:
 
 def gaps_steps(gaps: ExplainedGaps) -> tuple[NextCommand, ...]:
     """Return what to do after gaps between groups were split among properties."""
-    if of_citations(gaps):  # no command ranks an engine's pages anew
+    if is_of_citations(gaps):  # no command ranks an engine's pages anew
         return ()
     shown_gaps = [gap for gap in gaps.primary if gap.is_shown]
     if not shown_gaps:

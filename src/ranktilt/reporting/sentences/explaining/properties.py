@@ -100,18 +100,18 @@ def _short_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
     """Say how large a gap is, and which properties go with it."""
     if not gap.is_shown:
         return gap_sentence(gaps, gap)
-    lead = _lead(gaps, gap)
+    lead = _lead_clause(gaps, gap)
     if not gap.shown_parts:
         return f"{lead}. No property is shown to go with it."
     share = _joint_share(gap)
     only = ", the only property compared" if len(gap.parts) == 1 else ""
     if share is not None:
-        return f"{lead}; {100 * share:.0f} % of this goes with {_names(_toward(gap))}{only}."
+        return f"{lead}; {100 * share:.0f} % of this goes with {_names(_parts_toward(gap))}{only}."
     clauses = []
-    if toward := _toward(gap):
+    if toward := _parts_toward(gap):
         go = singular_or_plural(len(toward), "goes", "go")
         clauses.append(f"{_names(toward)} {go} with it")
-    if against := _against(gap):
+    if against := _parts_against(gap):
         go = singular_or_plural(len(against), "goes", "go")
         clauses.append(f"{_names(against)} {go} against it")
     return f"{lead}; {', but '.join(clauses)}{only}."
@@ -126,7 +126,10 @@ def _names(parts: Sequence[_SizedPart]) -> str:
 
 
 def _unexamined_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
-    """Say which properties could not be examined, because they do not vary within lists."""
+    """Say which properties could not be examined, because they do not vary within lists.
+
+    Nothing if all could.
+    """
     names = _unvarying(gaps, gap)
     if not names:
         return
@@ -163,7 +166,7 @@ def gap_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
         )
     if not gap.is_shown:
         return _no_gap_sentence(gap)
-    sentences = [f"{_lead(gaps, gap)}.", *_toward_sentence(gap), *_against_sentence(gap)]
+    sentences = [f"{_lead_clause(gaps, gap)}.", *_toward_sentence(gap), *_against_sentence(gap)]
     if not gap.shown_parts:
         sentences.append("No part of it is shown to go with a property.")
     return " ".join([*sentences, _remaining_sentence(gap)])
@@ -204,13 +207,13 @@ def _sized_parts(gap: ExplainedGap) -> list[_SizedPart]:
     return parts
 
 
-def _toward(gap: ExplainedGap) -> list[_SizedPart]:
-    """Return the parts that go the way of the gap."""
+def _parts_toward(gap: ExplainedGap) -> list[_SizedPart]:
+    """Return the parts by which the higher group is higher."""
     return [part for part in _sized_parts(gap) if part.side == higher_group(gap)]
 
 
-def _against(gap: ExplainedGap) -> list[_SizedPart]:
-    """Return the parts that go the other way."""
+def _parts_against(gap: ExplainedGap) -> list[_SizedPart]:
+    """Return the parts by which the lower group is higher, against the gap."""
     return [part for part in _sized_parts(gap) if part.side != higher_group(gap)]
 
 
@@ -219,15 +222,15 @@ def _joint_share(gap: ExplainedGap) -> float | None:
 
     None where it would mislead: where parts go against the gap, or add up to more than all of it.
     """
-    toward = _toward(gap)
-    if not gap.is_shown or not toward or _against(gap):
+    toward = _parts_toward(gap)
+    if not gap.is_shown or not toward or _parts_against(gap):
         return None
     share = sum(part.size for part in toward) / abs(gap.value)
     return share if share <= 1 else None
 
 
-def _lead(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
-    """Say which group stands higher, and by how much."""
+def _lead_clause(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
+    """Say which group is higher, and by how much, without a full stop."""
     size = _size_words(gap, *_sizes(gap.value, gap.low, gap.high))
     if gap.outcome == "cited":
         sides = f"{higher_group(gap)} more often than {lower_group(gap)}"
@@ -250,8 +253,11 @@ def _ranks_apart(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
 
 
 def _toward_sentence(gap: ExplainedGap) -> Iterator[str]:
-    """Say what goes with the gap, and its share: ``Of this, 0.5 sd (72 %) goes with words``."""
-    parts = _toward(gap)
+    """Say what goes with the gap, and its share: ``Of this, 0.5 sd (72 %) goes with words``.
+
+    Nothing if no part goes toward the gap.
+    """
+    parts = _parts_toward(gap)
     if not parts:
         return
     has_share = _joint_share(gap) is not None
@@ -269,8 +275,11 @@ def _toward_sentence(gap: ExplainedGap) -> Iterator[str]:
 
 
 def _against_sentence(gap: ExplainedGap) -> Iterator[str]:
-    """Say what goes against the gap, and how large it would be without that."""
-    parts = _against(gap)
+    """Say what goes against the gap, and how large it would be without that.
+
+    Nothing if no part goes against it.
+    """
+    parts = _parts_against(gap)
     if not parts:
         return
     phrases = [
@@ -333,14 +342,14 @@ def _number(gap: ExplainedGap, value: float) -> str:
     return f"{rounded(value, DIGITS[gap.outcome])} {UNITS[gap.outcome]}"
 
 
-def of_citations(gaps: ExplainedGaps) -> bool:
+def is_of_citations(gaps: ExplainedGaps) -> bool:
     """Return whether the gaps are those of an engine's citations, and not of a ranker."""
     return any(gap.outcome == "cited" for gap in gaps.gaps)
 
 
 def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
     """Say what these numbers do not show, and which properties are left out."""
-    yield stronger_way(gaps)
+    yield caution_sentence(gaps)
     partial = [coverage for coverage in gaps.coverage if not coverage.is_complete]
     # Runs whose lists are printed with the same size share a sentence.
     for size in dict.fromkeys(_list_size(coverage) for coverage in partial):
@@ -351,9 +360,9 @@ def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
     yield from _inflation_sentences(gaps)
 
 
-def stronger_way(gaps: ExplainedGaps) -> str:
+def caution_sentence(gaps: ExplainedGaps) -> str:
     """Say that a part shows no cause, and name the comparison that shows more."""
-    if of_citations(gaps):
+    if is_of_citations(gaps):
         return "A part goes with a property, which does not show that the engine uses it."
     front = "A part goes with a property, which does not show that the ranker uses it."
     if gaps.has_twins:
@@ -456,7 +465,7 @@ def gaps_meaning(gaps: ExplainedGaps) -> str:
 def _meaning_sentences(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
     """Say what to look at first, what works the other way, and what is left."""
     side = higher_group(gap)
-    toward, against = _toward(gap), _against(gap)
+    toward, against = _parts_toward(gap), _parts_against(gap)
     if toward:
         them = singular_or_plural(len(toward), "it", "them")
         lead = f"{_share_words(gap)}the lead of {side} goes with {them}"

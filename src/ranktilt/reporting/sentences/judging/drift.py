@@ -98,7 +98,7 @@ def _unchanged_finding(pair: JudgePair, changes: tuple[JudgeChange, ...]) -> Fin
 def identical_sentence(pair: JudgePair) -> str:
     """Say that two judges do not differ in the answer to any question."""
     if not pair.common_pairs:
-        return f"{pair.judge} orders systems exactly as {_old_words(pair)}."
+        return f"{pair.judge} orders systems exactly as {_old_judge_words(pair)}."
     pairs = counted(pair.common_pairs, "common pair", "common pairs")
     if pair.is_identical:
         same_grades = singular_or_plural(
@@ -106,8 +106,8 @@ def identical_sentence(pair: JudgePair) -> str:
             f"the {pairs} the same grade",
             f"all {pairs} the same grades",
         )
-        return f"{pair.judge} gives {same_grades} as {_old_words(pair)}."
-    return f"{pair.judge} differs from {_old_words(pair)} in single grades of {pairs} only."
+        return f"{pair.judge} gives {same_grades} as {_old_judge_words(pair)}."
+    return f"{pair.judge} differs from {_old_judge_words(pair)} in single grades of {pairs} only."
 
 
 def open_sentence(pair: JudgePair, changes: tuple[JudgeChange, ...]) -> str:
@@ -116,7 +116,7 @@ def open_sentence(pair: JudgePair, changes: tuple[JudgeChange, ...]) -> str:
     The numbers are those of the first change, of the question that is asked first.
     """
     first = changes[0]
-    front = f"No change of {pair.judge} since {_since_words(pair)} is shown"
+    front = f"No change of {pair.judge} since {_since_judge_words(pair)} is shown"
     if not first.is_testable:
         if isnan(first.value):
             return f"{front}: {CHANGE_NAMES[first.question]} is undefined, as a judge never varies."
@@ -126,17 +126,17 @@ def open_sentence(pair: JudgePair, changes: tuple[JudgeChange, ...]) -> str:
     size = f"a change of {rounded(first.detectable, 2)}{unit}"
     queries = counted(first.queries, "query", "queries")
     return (
-        f"{front}: {name} {_values(first)} ({_size(first)}); {queries} would find {size} four "
-        "times in five."
+        f"{front}: {name} {_value_words(first)} ({_difference_words(first)}); {queries} would find "
+        f"{size} four times in five."
     )
 
 
-def _old_words(pair: JudgePair) -> str:
+def _old_judge_words(pair: JudgePair) -> str:
     """Name the old judge after ``than`` or ``as``: ``before`` if it has the same name."""
     return pair.old_judge if pair.old_judge != pair.judge else "before"
 
 
-def _since_words(pair: JudgePair) -> str:
+def _since_judge_words(pair: JudgePair) -> str:
     """Name the old judge after ``since``: ``the old audit`` if it has the same name."""
     return pair.old_judge if pair.old_judge != pair.judge else "the old audit"
 
@@ -163,9 +163,9 @@ def change_name(change: JudgeChange) -> str:
 
 def change_sentence(pair: JudgePair, change: JudgeChange) -> str:
     """Say in what a judge differs from the old one."""
-    new, than = pair.judge, f"than {_old_words(pair)}"
+    new, than = pair.judge, f"than {_old_judge_words(pair)}"
     p = f"corrected p {probability(change.p_corrected)}"
-    numbers = f"{_values(change)} ({_size(change)}, {p})"
+    numbers = f"{_value_words(change)} ({_difference_words(change)}, {p})"
     if change.question == "agreement":
         better = "better" if change.value > 0 else "less"
         return f"{new} agrees {better} with humans {than}: κ {numbers}."
@@ -180,21 +180,21 @@ def change_sentence(pair: JudgePair, change: JudgeChange) -> str:
         gap = "twins' grades differ by" if change.is_of_twins else "beyond human grades it gives"
         return (
             f"{new} leans further toward {side} text {than}: {gap} {numbers}, "
-            f"{change.a} − {change.b}{_growth(change)}."
+            f"{change.a} − {change.b}{_growth_words(change)}."
         )
     higher = "higher" if change.value > 0 else "lower"
     documents = f"{change.subject} documents " if change.subject else ""
     return f"{new} grades {documents}{higher} {than}: mean {numbers}."
 
 
-def _growth(change: JudgeChange) -> str:
+def _growth_words(change: JudgeChange) -> str:
     """Say whether a tilt is larger or smaller now, to either side; empty where neither is shown."""
     if change.growth_low > 0:
         return "; its tilt is larger"
     return "; its tilt is smaller" if change.growth_high < 0 else ""
 
 
-def _values(change: JudgeChange) -> str:
+def _value_words(change: JudgeChange) -> str:
     """Print the new value against the old one; a tilt with its sign."""
     if change.question in ("agreement", "order"):
         new = coefficient_words(change.new, *_NO_INTERVAL)
@@ -204,7 +204,7 @@ def _values(change: JudgeChange) -> str:
     return f"{show(change.new, 2)} against {show(change.old, 2)}"
 
 
-def _size(change: JudgeChange) -> str:
+def _difference_words(change: JudgeChange) -> str:
     """Print a change with its interval."""
     value = f"{signed(change.value, 2)}{_unit(change)}"
     if isnan(change.low):

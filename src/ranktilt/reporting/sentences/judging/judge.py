@@ -80,18 +80,18 @@ def leading_finding(audit: JudgeAudit) -> Finding:
     A judge that agrees best may favour a side all the same, so the headline says both.
     """
     findings = judge_findings(audit)
-    if main_contest(audit) is None:  # fewer than two judges
+    if main_contest(audit) is None:  # fewer than two judges, none of which is the best
         return first_finding(findings)
     side_findings = sort_findings(_side_findings(audit))
-    clauses = _favour_clauses(audit)
-    sentence = findings[0].sentence
-    if clauses:
-        listed = clauses[:_MOST_FAVOURS]
-        more = len(clauses) - len(listed)
+    sentence = findings[0].sentence  # which judge agrees best
+    favours = _favour_clauses(audit)
+    if favours:
+        clauses = favours[:_MOST_FAVOURS]
+        more = len(favours) - len(clauses)
         if more:
             favour = singular_or_plural(more, "favours", "favour")
-            listed.append(f"{more} more also {favour} a side")
-        sentence = f"{sentence}. But {join_words(listed)}"
+            clauses.append(f"{more} more also {favour} a side")
+        sentence = f"{sentence}. But {join_words(clauses)}"
     return Finding(
         kind=side_findings[0].kind if side_findings else "described",
         size=side_findings[0].size if side_findings else findings[0].size,
@@ -100,7 +100,7 @@ def leading_finding(audit: JudgeAudit) -> Finding:
 
 
 def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
-    """Return the findings: which judge is best, then on sides, orders and agreement."""
+    """Return the findings: which judge agrees best, then on sides, orders and agreement."""
     sides = _side_findings(audit)
     orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
     tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]

@@ -31,6 +31,7 @@ from ranktilt.mitigation.offset import GroupOffset, OffsetFit
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.reporting.numbers import decimal, fixed, probability, signed
 from ranktilt.reporting.sentences.effects import (
+    detectable_size,
     effect_words,
     signed_interval,
     tilt_numbers,
@@ -104,15 +105,12 @@ def _power_sentence(effect: Effect, verdict: Verdict) -> str:
         and effect.can_be_level
         and not effect.p_corrected < ALPHA
     )
-    estimand = effect.estimand
-    largest_tilt = estimand.bounds[1] - estimand.neutral
-    if not is_for_want_of_power or not effect.detectable <= largest_tilt:  # too large, or NaN
+    size = detectable_size(effect)
+    if not is_for_want_of_power or not size:
         return ""
-    is_percent = estimand.scale == 100 or estimand.suffix == " %"
-    size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
     return (
-        f"no tilt is shown, though these queries could have missed one below {size}"
-        f"{estimand.suffix}; {effect_words(effect, verdict.noun)}"
+        f"no tilt is shown, though these queries could have missed one below {size}; "
+        f"{effect_words(effect, verdict.noun)}"
     )
 
 
