@@ -58,7 +58,7 @@ from ranktilt.reporting.sentences.citing import cite
 from ranktilt.reporting.sentences.comparison.group_standings import display_sentence
 from ranktilt.reporting.sentences.effects import too_few_words
 from ranktilt.reporting.sentences.explaining import properties
-from ranktilt.reporting.sentences.grammar import first_ranks, share_of_all, singular_or_plural
+from ranktilt.reporting.sentences.grammar import first_ranks_words, share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.judging import drift, judge
 from ranktilt.reporting.sentences.mitigation import mitigate
 from ranktilt.reporting.sentences.notes import note_sentence
@@ -320,7 +320,7 @@ def test_words_go_with_numbers() -> None:
     assert [singular_or_plural(number, "is", "are") for number in (0, 1, 2)] == ["are", "is", "are"]
     assert share_of_all(0, 1, "query", "queries") == "0 of 1 query"
     assert share_of_all(1, 1200, "query", "queries") == "1 of 1,200 queries"
-    assert [first_ranks(1), first_ranks(10)] == ["first rank", "first 10 ranks"]
+    assert [first_ranks_words(1), first_ranks_words(10)] == ["first rank", "first 10 ranks"]
 
 
 def record(**fields: Any) -> Any:

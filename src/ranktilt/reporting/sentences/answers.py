@@ -35,7 +35,7 @@ from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.measures.twins.head_to_head import HeadToHeadTwins
 from ranktilt.measures.twins.rank_gap import PairRankGap
 from ranktilt.measures.twins.score_gap import PairScoreGap
-from ranktilt.reporting.sentences.grammar import first_ranks, share_of_all, singular_or_plural
+from ranktilt.reporting.sentences.grammar import first_ranks_words, share_of_all, singular_or_plural
 
 _HALF_A_POINT = 0.5
 """Most points by which Relative Δ, computed from the printed means, may differ from its value."""
@@ -68,6 +68,11 @@ def _queries(effect: Effect) -> str:
 def _pairs(effect: Effect) -> str:
     """Write the number of pairs."""
     return counted(int(effect.details["pairs"]), "pair", "pairs")
+
+
+def _cutoff(estimand: Estimand) -> int:
+    """Return the cutoff of an estimand that cannot do without one (`Estimand.needs_cutoff`)."""
+    return estimand.cutoff or 1
 
 
 @answer_words.register
@@ -104,8 +109,8 @@ def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
     more = "more" if effect.value > 0 else "less"
     fills = "fills" if noun == "text" else "fill"
     return (
-        f"{effect.a} {noun} {fills} {size} points {more} of the {first_ranks(estimand.cutoff)} "
-        f"than {effect.b} {noun}"
+        f"{effect.a} {noun} {fills} {size} points {more} of the "
+        f"{first_ranks_words(_cutoff(estimand))} than {effect.b} {noun}"
     )
 
 
@@ -128,8 +133,9 @@ def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
     list_share = float(rounded(first_share)) - float(rounded(100 * effect.value))
     fills, makes_up = ("fills", "makes up") if noun == "text" else ("fill", "make up")
     return (
-        f"{effect.a} {noun} {fills} {rounded(first_share)} % of the {first_ranks(estimand.cutoff)} "
-        f"and {makes_up} {rounded(list_share)} % of the candidates"
+        f"{effect.a} {noun} {fills} {rounded(first_share)} % of the "
+        f"{first_ranks_words(_cutoff(estimand))} and {makes_up} {rounded(list_share)} % of the "
+        "candidates"
     )
 
 
@@ -137,8 +143,8 @@ def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
 def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
     """Say that the answer is a difference of two shares, and give the number of queries."""
     return (
-        f"share of {effect.a} in the {first_ranks(estimand.cutoff)} minus its share of the list; "
-        f"{_queries(effect)}"
+        f"share of {effect.a} in the {first_ranks_words(_cutoff(estimand))} minus its share of the "
+        f"list; {_queries(effect)}"
     )
 
 
@@ -172,7 +178,7 @@ def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str
     is_first_high = effect.a.startswith("high")
     higher = "higher" if favours_first == is_first_high else "lower"
     results_are = singular_or_plural(
-        estimand.cutoff, "first result is", f"first {estimand.cutoff} results are"
+        _cutoff(estimand), "first result is", f"first {_cutoff(estimand)} results are"
     )
     return f"its {results_are} {higher} in {property_name} than the whole list"
 

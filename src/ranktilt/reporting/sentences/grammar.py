@@ -18,6 +18,6 @@ def share_of_all(number: int, of_all: int, singular: str, plural: str) -> str:
     return f"{number:,} of {counted(of_all, singular, plural)}"
 
 
-def first_ranks(depth: int) -> str:
+def first_ranks_words(depth: int) -> str:
     """Name the ranks down to a depth: ``first 10 ranks``, or ``first rank`` for 1."""
     return singular_or_plural(depth, "first rank", f"first {depth} ranks")

@@ -24,7 +24,7 @@ from ranktilt.data.notes.groups import (
     TwinsNeeded,
 )
 from ranktilt.errors import counted
-from ranktilt.reporting.sentences.grammar import first_ranks, share_of_all, singular_or_plural
+from ranktilt.reporting.sentences.grammar import first_ranks_words, share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
@@ -129,7 +129,7 @@ def _share_of_only_group(note: ShareOfOnlyGroup) -> str:
     queries = counted(note.queries, "query", "queries")
     return (
         f"{note.run}: {note.group} holds {100 * note.share:.1f} % of the "
-        f"{first_ranks(note.depth)} (mean of {queries})"
+        f"{first_ranks_words(note.depth)} (mean of {queries})"
     )
 
 

@@ -16,7 +16,7 @@ from ranktilt.data.notes.label_errors import (
 from ranktilt.errors import counted
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.numbers import decimal
-from ranktilt.reporting.sentences.grammar import first_ranks
+from ranktilt.reporting.sentences.grammar import first_ranks_words
 from ranktilt.reporting.sentences.notes.base import note_words
 
 
@@ -53,8 +53,8 @@ def _errors_that_explain(note: ErrorsThatExplain) -> str:
     # The two kinds of errors: a document of a is labelled b, and a document of b is labelled a.
     return (
         f"{note.run}: label errors could explain that it favours {note.a}, if labels err "
-        f"{_points(note.one_kind)} more often in the {first_ranks(note.cutoff)} than in the list, "
-        f"or {_points(note.both_kinds)} if both kinds of errors do so"
+        f"{_points(note.one_kind)} more often in the {first_ranks_words(note.cutoff)} than in the "
+        f"list, or {_points(note.both_kinds)} if both kinds of errors do so"
     )
 
 
