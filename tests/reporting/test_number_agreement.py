@@ -92,7 +92,8 @@ CASES = [
     ),
     Case(
         note=lambda number: NumbersOutsideContext(numbers=number, answers=number, of_all=9),
-        with_1="1 of 9 answers cites 1 number that no document of the prompt has; it is no citation",
+        with_1="1 of 9 answers cites 1 number that no document of the prompt has; it is no "
+        "citation",
         with_2="2 of 9 answers cite 2 numbers that no document of the prompt has; they are no "
         "citations",
     ),
@@ -104,9 +105,11 @@ CASES = [
     ),
     Case(
         note=lambda number: PromptQuoted(numbers=number, answers=number, of_all=9),
-        with_1="1 of 9 answers repeats passages of the prompt, with 1 number in brackets; this is no "
+        with_1="1 of 9 answers repeats passages of the prompt, with 1 number in brackets; this "
+        "is no "
         "citation",
-        with_2="2 of 9 answers repeat passages of the prompt, with 2 numbers in brackets; these are "
+        with_2="2 of 9 answers repeat passages of the prompt, with 2 numbers in brackets; these "
+        "are "
         "no citations",
     ),
     Case(
@@ -131,9 +134,11 @@ CASES = [
     ),
     Case(
         note=lambda number: CitedWithoutConsulting(citations=number, of_all=9),
-        with_1="1 of 9 citations is of a page that the answer did not consult; citation rates leave "
+        with_1="1 of 9 citations is of a page that the answer did not consult; citation rates "
+        "leave "
         "it out",
-        with_2="2 of 9 citations are of pages that the answer did not consult; citation rates leave "
+        with_2="2 of 9 citations are of pages that the answer did not consult; citation rates "
+        "leave "
         "them out",
     ),
     Case(
@@ -157,7 +162,8 @@ CASES = [
         note=lambda number: UnitFound(
             unit="domain", units=40, mixed=number, of_several=9, is_chosen=False
         ),
-        with_0="labels are constant within domains (none of 9 with several pages holds both groups)",
+        with_0="labels are constant within domains (none of 9 with several pages holds both "
+        "groups)",
         with_1="constant within nearly all domains (1 of 9 with several pages holds both groups)",
         with_2="constant within nearly all domains (2 of 9 with several pages hold both groups)",
     ),
@@ -192,7 +198,8 @@ CASES = [
             queries_left_out=("q1",) * number,
         ),
         with_0="announces 0 passages and shows 3",
-        with_1="1 call of 9 cannot be matched, counted as failed (first: call 1 announces 1 passage "
+        with_1="1 call of 9 cannot be matched, counted as failed (first: call 1 announces 1 "
+        "passage "
         "and shows 3); 1 query left out",
         with_2="announces 2 passages and shows 3); 2 queries left out",
     ),
@@ -230,7 +237,8 @@ CASES = [
         ),
         with_0="(0 pairs of twins). All conditions of theorem 4.1 hold.",
         with_1="(1 pair of twins). Whether theorem 4.1 applies is open: undecided is redundancy.",
-        with_2="(2 pairs of twins). Whether theorem 4.1 applies is open: undecided are redundancy and",
+        with_2="(2 pairs of twins). Whether theorem 4.1 applies is open: undecided are "
+        "redundancy and",
     ),
     Case(
         note=lambda number: FewQueriesEvaluated(collection="nq", queries=number),
@@ -255,7 +263,8 @@ CASES = [
             run="bm25", entries=number, documents=1, first="d1", has_labels_only=False
         ),
         with_1="1 entry for 1 document not in the collection (first: 'd1'); it keeps its rank, in",
-        with_2="2 entries for 1 document not in the collection (first: 'd1'); they keep their ranks",
+        with_2="2 entries for 1 document not in the collection (first: 'd1'); they keep their "
+        "ranks",
     ),
     Case(
         note=lambda number: AnswersRead(
@@ -271,7 +280,8 @@ CASES = [
     Case(
         note=lambda number: ListsTied(run="bm25", queries=number, total=4),
         with_1="1 query (25.0 %): all its scores are equal, so nothing was ranked; its documents",
-        with_2="2 queries (50.0 %): all their scores are equal, so nothing was ranked; their documents",
+        with_2="2 queries (50.0 %): all their scores are equal, so nothing was ranked; their "
+        "documents",
     ),
     Case(
         note=lambda number: FittedQueriesLeftOut(queries=number, files=("fit.json",)),
@@ -290,15 +300,18 @@ CASES = [
         note=lambda number: UnevenCoverage(
             common=number, rewritten=9, lacking=(Count(name="llm", number=3),)
         ),
-        with_1="1 of 9 rewritten documents is common to all (llm lacks 3); only this one is compared, "
+        with_1="1 of 9 rewritten documents is common to all (llm lacks 3); only this one is "
+        "compared, "
         "and only its judgments count",
-        with_2="2 of 9 rewritten documents are common to all (llm lacks 3); only these are compared, "
+        with_2="2 of 9 rewritten documents are common to all (llm lacks 3); only these are "
+        "compared, "
         "and only their judgments count",
     ),
     Case(
         note=lambda number: OnlyCommonDocuments(documents=number),
         with_1="only the 1 document that every source rewrote is compared, and only its judgments",
-        with_2="only the 2 documents that every source rewrote are compared, and only their judgments",
+        with_2="only the 2 documents that every source rewrote are compared, and only their "
+        "judgments",
     ),
     Case(
         note=lambda number: LabelsWorth(judge="umbrela", queries=number, effective=None),
