@@ -152,7 +152,7 @@ class TestOtherQueries:
         new = replace(self.NEW, spec={**self.NEW.spec, "runs": [{"fitted_on": fitted}]})
         comparison = compared(new, self.OLD, max_left_out=20)  # 1 of 5, without q9
         assert note_sentences(comparison.notes)[:2] == (
-            "1 query left out for all runs, because offset 0.6 learned from them",
+            "1 query left out for all runs, because offset 0.6 learned from it",
             "left out: 1 of 5 queries (20.0 %): 1 query only in the new audit ('q8')",
         )
         assert comparison.tilts == compared(self.NEW, self.OLD, max_left_out=34).tilts

@@ -24,7 +24,7 @@ from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, 
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.reporting.sentences.gate import (
-    derived,
+    derived_words,
     gate_headline,
     gate_meaning,
     limit_reason,
@@ -505,7 +505,7 @@ class TestShownTiltAcrossTheLimit:
             "limit is not (allowed: tilt within ±5 points of neutral)"
         )
         assert gate_meaning(gated).startswith("bm25 tilts, but these queries are too few to tell")
-        (verdict,) = derived(gated)["verdicts"]
+        (verdict,) = derived_words(gated)["verdicts"]
         assert (verdict["kind"], verdict["side"]) == ("inconclusive", "human")
 
     def test_several_comparisons_are_counted(self) -> None:

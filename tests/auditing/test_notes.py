@@ -274,7 +274,7 @@ class TestFittedQueries:
         result = audit(toy(), runs, ["nDCG@3"], resamples=100)
         assert result.queries == ("q2", "q3")
         assert (
-            "1 query left out for all runs, because offset.json learned from them"
+            "1 query left out for all runs, because offset.json learned from it"
             in note_sentences(result.notes)
         )
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)

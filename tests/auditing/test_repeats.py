@@ -437,7 +437,7 @@ class TestQueryGroups:
         audit = audited(documents, engine(documents, noise=1.0, repeats=3), by_query="topic")
         assert audit.by_query is not None
         row = audit.by_query.variances[-1]
-        sentence = variance_sentence(row, several=False)
+        sentence = variance_sentence(row, several_pairs=False)
         assert f"noise of their repeats (by repeats of {row.queries} queries" in sentence
         assert sentence in " ".join(str(audit).split())
         audit.save(tmp_path / "audit.json")

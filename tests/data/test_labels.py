@@ -388,8 +388,8 @@ def test_an_unlabelled_document_is_counted_keeps_its_rank_and_counts_in_the_row_
     mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
     audited = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
     note = (
-        f"{mine.name}: 1 entry for 1 document without a label (first: 'web-7'); they keep "
-        "their ranks, in no group"
+        f"{mine.name}: 1 entry for 1 document without a label (first: 'web-7'); it keeps "
+        "its rank, in no group"
     )
     assert [text for text in note_sentences(audited.notes) if text.startswith(note)]
     assert audited.card[0].value == pytest.approx((0 - 1) / 2)

@@ -41,7 +41,7 @@ def test_unranked_queries_warn_and_cut_ties_are_noted(tmp_path: Path) -> None:
     assert (tied.severity, tied.queries, tied.total) == ("warning", 1, 4)
     assert (cut.severity, cut.lists, cut.total, cut.documents) == ("note", 1, 4, 3)
     assert list(note_sentences((tied, cut))) == [
-        "warning: run: 1 query (25.0 %): all its scores are equal, so nothing was ranked; their "
+        "warning: run: 1 query (25.0 %): all its scores are equal, so nothing was ranked; its "
         "documents still count, tied: remove such queries from the run to leave them out",
         "run: 1 list (25.0 %) ends inside a tie (3 documents share the last score, in the "
         "median): which of them were kept was up to the engine",

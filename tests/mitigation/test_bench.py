@@ -21,11 +21,11 @@ from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.reporting.sentences.mitigation.mitigate import (
     bench_headline,
     bench_notes,
+    check_reason,
     cost_reason,
     detail_sentence,
     limits,
     nearest_sentence,
-    reason,
 )
 from ranktilt.reporting.sentences.mitigation.next_commands import ways_on
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart
@@ -308,7 +308,7 @@ def test_primary_question_is_judged_and_share_is_in_points() -> None:
     assert choice.chosen == bench.candidates[2]
     assert nearest_sentence(choice) == ""
     # All 60 queries on one side: the interval ends at 100 · (2 · .025^(1/60) − 1) = 88.1.
-    assert reason(choice, choice.checks["α = 0"][0]) == (
+    assert check_reason(choice, choice.checks["α = 0"][0]) == (
         "head-to-head −100.0 % [−100.0, −88.1] lies entirely beyond −5.0, toward llm"
     )
     bench = benched("Share@1", "nDCG@1", primary="Share@1")
@@ -351,7 +351,7 @@ def test_ratio_is_level_within_percent_and_moved_lists_are_cost() -> None:
     assert bench.choose().chosen is None
     bench = replace(bench, tilts=tuple(replace(tilt, variation=None) for tilt in bench.tilts))
     assert bench.choose().chosen == bench.candidates[1]
-    message = reason(bench.choose(), bench.choose().checks["α = 0"][0])
+    message = check_reason(bench.choose(), bench.choose().checks["α = 0"][0])
     assert message.endswith(
         "lies entirely beyond 1.058 (around 1.108, the median of random labels), toward llm"
     )
@@ -365,7 +365,7 @@ def test_ratio_is_level_within_percent_and_moved_lists_are_cost() -> None:
     assert "first 10 replaced, %" in table(bench)
     chart = bench_chart(choice)
     assert chart is not None
-    assert chart.says.endswith("of the cost, at most 20 % replaced.")
+    assert chart.description.endswith("of the cost, at most 20 % replaced.")
     reading = chart.rows[0].readings[1]
     assert reading is not None
     loss = bench.loss(chart.rows[0].label)

@@ -11,7 +11,7 @@ from ranktilt import Audit, audit
 from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.judging.judge import judge
 from ranktilt.reporting.headline import headline, leading
-from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.findings import Finding, sort_findings
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import tilt
 from tests.auditing.test_gate import HUMAN, LEVEL
@@ -34,7 +34,7 @@ def test_kind_comes_before_size() -> None:
         finding_of("favours", 2.5),
         finding_of("inconclusive", math.nan),
     ]
-    assert [finding.sentence for finding in ranked(findings)] == [
+    assert [finding.sentence for finding in sort_findings(findings)] == [
         "favours 2.5",
         "favours 1.5",
         "conflict 0",

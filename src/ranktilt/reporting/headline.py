@@ -16,7 +16,7 @@ from ranktilt.reporting.sentences.comparison.group_standings import display_head
 from ranktilt.reporting.sentences.derived import leading_finding
 from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
 from ranktilt.reporting.sentences.explaining.theorem import sources_sentence, theorem_findings
-from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.findings import Finding, sort_findings
 from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence
 
@@ -52,7 +52,7 @@ def findings_of(audit: Audit) -> tuple[Finding, ...]:
     """Return the verdicts and conflicts of an audit in the order in which they are told."""
     comparisons = product(audit.runs, audit.judged_pairs)
     verdicts = [_finding(audit, run, pair) for run, pair in comparisons]
-    return ranked([*verdicts, *conflict_findings(audit)])
+    return sort_findings([*verdicts, *conflict_findings(audit)])
 
 
 def conflict_findings(audit: Audit) -> list[Finding]:
@@ -161,7 +161,7 @@ def _source_audits(result: SourceAudits) -> Finding:
 
 def source_summaries(result: SourceAudits) -> tuple[Finding, ...]:
     """Return a finding on the primary question for each ranker, in one sentence."""
-    return ranked(_source_summary(result, run) for run in result.runs)
+    return sort_findings(_source_summary(result, run) for run in result.runs)
 
 
 def _source_summary(result: SourceAudits, run: str) -> Finding:
@@ -173,7 +173,7 @@ def _source_summary(result: SourceAudits, run: str) -> Finding:
         words = _source_words(result, verdict.side) if kind == "favours" else _KIND_WORDS[kind]
         answer = result.answer(run, compared.source)
         sizes[kind, words].append(margins(answer, result.margin))
-    parts = ranked(
+    parts = sort_findings(
         Finding(kind=kind, sentence=words, size=max(members), run=words)
         for (kind, words), members in sizes.items()
     )

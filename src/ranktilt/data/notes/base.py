@@ -1,4 +1,8 @@
-"""What a note is, and how a result repeats the notes of another."""
+"""What a note is, and how a result repeats the notes of another.
+
+A note has a kind, its class, and fields with what is known. Files name the kind, so that reading a
+file finds the class again.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +23,21 @@ _KINDS: dict[str, type[Note]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """The part of a result that a note is about, where the result is made of several."""
+    """The part of a result that a note is about, if the result is made of several parts."""
 
     kind: Literal["baseline", "side", "source", "collection", "documents", "judge"]
-    """``side``: one of two results that are compared; ``documents``: those ranked alone."""
+    """Kind of the part.
+
+    ``side`` is one of two results that are compared, ``documents`` those of one source that were
+    ranked without others, and ``collection`` one of several that were audited.
+    """
     name: str
     """Name of the part, such as ``new``, or that of a source."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """How many there are of one kind."""
+    """A number with the name of what it counts: a reason, a source, a kind of answer."""
 
     name: str
     number: int
@@ -37,7 +45,7 @@ class Count:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPair:
-    """Two groups that are compared."""
+    """Two groups of documents that are compared."""
 
     a: str
     b: str
@@ -52,9 +60,9 @@ class Note:
     """
 
     severity: Severity = "note"
-    """``warning`` where numbers may say something else than they seem to."""
+    """``warning`` if numbers of the result may mean something else than they seem to."""
     scopes: tuple[Scope, ...] = ()
-    """What it is about, the widest first; empty for the result as a whole."""
+    """Parts of the result that it is about, the widest first; empty for the whole result."""
 
     def __init_subclass__(cls) -> None:
         """Register the kind, by whose name files are read; refuse a second kind of that name."""

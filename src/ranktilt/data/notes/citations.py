@@ -1,4 +1,8 @@
-"""Notes on answers and what they cite."""
+"""Notes on answers of an engine, and the pages that they cite.
+
+In these notes, `of_all` is the number of all citations, answers or queries; the field before it
+counts those among them that the note is about.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,33 @@ from ranktilt.data.notes.base import Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersReadAs(Note):
-    """In which layout answers were found."""
+    """How a file of answers was read."""
 
     layout: str
+    """Description of the layout that the file was read as."""
     exact_urls: bool
+    """Whether addresses are compared character by character."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitFound(Note):
-    """The unit at which labels are constant, which errors and exchanged labels go by."""
+    """The unit of an audit: what errors are computed over, and labels exchanged between."""
 
     unit: str
+    """``domain``, ``page`` or a column of the labels."""
     units: int
+    """Number of units of the labelled pages."""
     mixed: int
-    """Units with several pages that hold more than one group."""
+    """Of the domains with several pages, those that hold more than one group.
+
+    If the user chose a unit, the same of that unit.
+    """
     of_several: int
+    """Number of domains, or of units that the user chose, with several pages."""
     is_chosen: bool
+    """Whether the user chose the unit."""
     of_documents: bool = False
-    """Whether pages are documents of a collection, without domains."""
+    """Whether pages are documents of a collection, which have no domains."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +53,7 @@ class UnlabelledCitations(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersWithoutCitations(Note):
-    """Answers that cite no page: they say nothing of selection."""
+    """Answers that cite no page, and so do not say which pages are selected."""
 
     answers: int
     of_all: int
@@ -66,7 +79,7 @@ class QueriesWithoutList(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FewQuestions(Note):
-    """So few queries that intervals are too narrow."""
+    """So few queries that intervals are a little too narrow."""
 
     severity: Severity = "warning"
     queries: int
@@ -74,14 +87,14 @@ class FewQuestions(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class NoPool(Note):
-    """Nothing tells what could have been cited, so that shares have no neutral value."""
+    """What could have been cited is unknown, so that shares have no neutral value."""
 
     severity: Severity = "warning"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RanksAsLabelled(Note):
-    """Rates by rank, which are by the labels as they are where other answers are corrected."""
+    """Rates by rank are not corrected for label errors, while other answers are."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,9 @@
-"""Notes on two results that are compared, and on logs that are replayed."""
+"""Notes on two results that are compared, and on logs that are replayed.
+
+The new result is compared with the old one, side by side. A replayed log holds the calls that a
+published ranker sent to its language model. Each call shows passages, which are matched with the
+candidates: the documents that a first stage retrieved for each query.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +35,12 @@ MismatchKind = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class OnlyInOneAudit(Note):
-    """What only one of two audits holds, and is left out."""
+    """Runs, measures or others that only one of two audits holds, left out."""
 
     part: Literal["run", "measure", "pair of groups", "question", "judge", "system"]
+    """What the note counts."""
     side: Side
+    """Audit that holds them."""
     number: int
     first: tuple[str, ...]
     """Names of the first few."""
@@ -41,24 +48,26 @@ class OnlyInOneAudit(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PrimaryQuestionsDiffer(Note):
-    """Two audits with different primary questions, of which a comparison answers one first."""
+    """Two audits with different primary questions; the comparison is headed by one of them."""
 
     severity: Severity = "warning"
     new: str
+    """Notation of the new audit's question."""
     old: str
+    """Notation of the old audit's question."""
     compared: str
-    """Notation of the question that is answered first."""
+    """Notation of the question that heads the comparison."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrimaryNotCompared(Note):
-    """Primary questions that cannot be compared, because not both audits hold them by query."""
+    """Primary questions that cannot be compared, as not both audits hold answers by query."""
 
     severity: Severity = "warning"
     questions: tuple[str, ...]
-    """Their notation; one where both audits have the same."""
+    """Notation of both questions, or of one if they are the same."""
     compared: str
-    """Notation of the question that is answered first instead."""
+    """Notation of the question that heads the comparison instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +80,7 @@ class RunsPaired(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundingIgnored(Note):
-    """Audits that round means before Relative Δ, which a comparison does not."""
+    """Audits that round means before they compute Relative Δ, unlike the comparison."""
 
     sides: tuple[Side, ...]
 
@@ -82,25 +91,25 @@ class TwinsInOneAudit(Note):
 
     severity: Severity = "warning"
     sides: tuple[str, str]
-    """The audit that compares twins, and the other one: ``the new audit``."""
+    """The audit that compares twins, then the other one, in words: ``the new audit``."""
     can_be_alike: bool = True
     """Whether both could be audited with the same labels and judgments."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputsDiffer(Note):
-    """Two audits with other labels, judgments or documents."""
+    """Two audits of different labels, judgments or documents."""
 
     part: InputPart
     sides: tuple[str, str]
-    """Names of the audits."""
+    """Names of the audits, in words."""
     files: tuple[tuple[str, ...], tuple[str, ...]]
-    """Names of the first few files of each."""
+    """Names of the first few files of each audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListDepthsDiffer(Note):
-    """Two runs whose lists have other depths."""
+    """Two runs whose lists have different depths."""
 
     run: str
     old_run: str
@@ -115,6 +124,7 @@ class QueriesOfOneSide:
     """Queries that one of two results holds."""
 
     side: Side
+    """Result that holds them."""
     number: int
     first: tuple[str, ...]
     """Ids of the first few."""
@@ -125,14 +135,16 @@ class QueriesLeftOut(Note):
     """Queries that only one of two results holds, left out."""
 
     result: ResultKind
+    """Kind of the two results."""
     left_out: int
     queries: int
-    """Queries of either result."""
+    """Queries that at least one of the results holds."""
     sides: tuple[QueriesOfOneSide, ...]
+    """The left-out queries by the result that holds them."""
     pairs: str = ""
-    """Kind of the pairs of documents that it is about: ``relevant``; empty for none."""
+    """Kind of pairs of documents, such as ``relevant``; empty for audits of rankings."""
     keeps_medians: bool = False
-    """Whether medians of random labels are those of all queries."""
+    """Whether medians of random labels are still those of all queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,25 +152,27 @@ class PairKindLeftOut(Note):
     """A kind of pairs that only one of two pairwise audits holds."""
 
     pairs: str
+    """Kind of the pairs: ``relevant`` or ``irrelevant``."""
     side: Side
+    """Audit that holds it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OtherPairsDrawn(Note):
-    """Two models chose between other pairs of the same queries."""
+    """Two models chose between different pairs of documents of the same queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeUndefined(Note):
-    """Queries in which a change is not defined under both runs."""
+    """Queries for which a change is not defined, as an answer of one run is not."""
 
     groups: GroupPair | None
-    """Both groups of a tilt; None where it is another question."""
+    """Both groups, if the change is one of Relative Δ; otherwise None."""
     question: str
-    """The question, where it is no tilt."""
+    """Notation of the question, if it is another one."""
     excluded: int
     queries: int
-    """All queries, those excluded among them."""
+    """All queries, including the excluded ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,31 +185,36 @@ class ChangeResamplesDropped(Note):
     """Resamples in which both groups were 0 under one of the runs."""
 
     dropped: int
+    """The largest number of them for any change."""
     resamples: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class TiltsFromMedians(Note):
-    """Groups that are not twins, whose tilts are measured from medians of random labels."""
+    """Pairs of groups that are no twins, with tilts measured from medians of random labels."""
 
     pairs: tuple[GroupPair, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthIsNoDifference(Note):
-    """Growths whose intervals are not those of the differences that a comparison shows."""
+    """The growth of a tilt has another interval than the difference of a comparison.
+
+    The growth is how much farther from neutral a run is now, to either side.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthsJudgedAlone(Note):
-    """Several growths, each judged by its own interval."""
+    """Several growths of tilts, each judged by its own interval."""
 
     comparisons: int
+    """Number of growths."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mismatch:
-    """The reason why a logged call fits no query of its candidates."""
+    """The reason why a call of a log matches no query."""
 
     kind: MismatchKind
     query: str = ""
@@ -203,33 +222,34 @@ class Mismatch:
     document: str = ""
     """Id of a document that is no candidate of the query."""
     passage: int = 0
-    """Number of a passage that is no candidate of the query, as in ``[2]``."""
+    """Number, as in ``[2]``, of a passage that is no candidate of the query."""
     announced: int = 0
     """Passages that the prompt says it shows."""
     counted: int = 0
     """Passages that the prompt does show."""
     queries: int = 0
-    """Queries that the call fits equally well."""
+    """Number of queries that the call matches equally well."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallsUnmatched(Note):
-    """Calls of a log that cannot be matched with the candidates."""
+    """Calls of a log that match no query of the candidates."""
 
     severity: Severity = "warning"
     unmatched: int
     calls: int
+    """All calls."""
     first: int
-    """Number of the first one."""
+    """Number of the first unmatched call."""
     mismatch: Mismatch
-    """Reason why the first one cannot be matched."""
+    """Reason why the first call matches no query."""
     queries_left_out: tuple[str, ...]
-    """Queries that an unmatched call can be about."""
+    """Ids of the queries that an unmatched call may be about."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PassagesReordered(Note):
-    """Calls of a log whose passages stand in another order than the calls before leave them."""
+    """Calls of a log that show passages in another order than earlier answers put them in."""
 
     severity: Severity = "warning"
     calls: int

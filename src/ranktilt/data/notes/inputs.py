@@ -1,4 +1,8 @@
-"""Notes on collections, labels and judgments."""
+"""Notes on collections, labels and judgments.
+
+The documents of a collection name a source, or a file of labels gives each a value in a column; by
+these, documents are grouped.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ class JudgmentsReadAs(Note):
     """How a file of judgments was read, where there was a choice."""
 
     format: str
+    """Description of the layout that it was read as."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +24,12 @@ class LabelsReadAs(Note):
     """How a file of labels was read, where there was a choice."""
 
     format: str
+    """Description of the layout that it was read as."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourcesChosen(Note):
-    """Which sources were ranked together, where some were left out."""
+    """Which sources were ranked together, if some were left out."""
 
     ranked: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -38,21 +44,23 @@ class SourcesMixed(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnValues:
-    """A column of few values, and the first of these."""
+    """A column of a collection with few values, and the first of these."""
 
     column: str
     values: tuple[str, ...]
     has_more: bool
+    """Whether there are more values than these."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoSource(Note):
-    """No document names its source; some columns have so few values that they could."""
+    """No document names its source."""
 
     documents: int
     columns: tuple[ColumnValues, ...]
+    """Columns with so few values that they could name the sources."""
     folder: str
-    """Of the collection, as an audit takes it."""
+    """Folder of the collection, as a command takes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,27 +70,28 @@ class TextsNotExamined(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelNote(Note):
-    """How labels of a column are written."""
+    """How the labels in a column of groups are written."""
 
     by: str
+    """Name of the column."""
     has_remedy: bool = False
-    """Whether the command that made the result has the options that change it."""
+    """Whether the command that made the result has options to read labels otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsAlike(LabelNote):
-    """Labels that are most likely one name in several spellings, and are groups of their own."""
+    """Labels that are most likely spellings of one name, but separate groups."""
 
     severity: Severity = "warning"
     labels: tuple[str, ...]
-    """The plainest spelling first."""
+    """The spellings, the plainest first."""
     difference: str
-    """In what alone they differ, such as ``case``."""
+    """The only thing that they differ in, such as ``case``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelIsWord(LabelNote):
-    """A label that may stand for a missing value, and is a group."""
+    """A label that may mean a missing value, such as ``n/a``, but is a group."""
 
     severity: Severity = "warning"
     label: str
@@ -91,34 +100,40 @@ class LabelIsWord(LabelNote):
 
 @dataclass(frozen=True, kw_only=True)
 class NumberLabels(LabelNote):
-    """A column of numbers of which each makes a group, and how it can be parted."""
+    """A column of numbers, each of which is a group, and where it could be cut in two."""
 
     values: int
-    """How many different numbers there are."""
+    """Number of different numbers."""
     low: float
+    """Smallest number."""
     high: float
+    """Largest number."""
     parted_at: float
-    """Number at which it can be parted in two."""
+    """Number at which the column could be cut in two groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyLabels(LabelNote):
-    """A column of numbers that is taken for a property, and how it could be parted into groups."""
+    """A column of numbers that is read as a property, and where it could be cut in two."""
 
     low: float
+    """Smallest number."""
     high: float
+    """Largest number."""
     parted_at: float
+    """Number at which the column could be cut in two groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgmentsUnknown(Note):
-    """Judgments that name documents or queries which the collection does not hold."""
+    """Judgments of documents or queries that the collection does not hold."""
 
     documents: int
+    """Number of judgments of unknown documents."""
     queries: int
-    """Judgments of unknown documents, and of unknown queries."""
+    """Number of judgments of unknown queries."""
     has_labels_only: bool
-    """Whether labels stand for a collection, without its texts."""
+    """Whether a file of labels stands for the collection, without its texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,3 +142,4 @@ class GradesAreFractions(Note):
 
     grades: int
     first: float
+    """The first such grade."""

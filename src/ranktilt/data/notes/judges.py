@@ -1,4 +1,8 @@
-"""Notes on judges of relevance."""
+"""Notes on judges of relevance, such as language models that give grades.
+
+`judge` is the name of a judge. A pair is a query and a document, which humans and the judge grade.
+Systems are rankers whose values on a `measure` follow from these grades.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,10 @@ from ranktilt.data.notes.base import Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class GradeSteps(Note):
-    """Grades are fractions, each step of which counts as one grade."""
+    """Grades of a judge are fractions, each step of which counts as one grade."""
 
     steps: int
-    """Steps that make one grade."""
+    """Number of steps from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +27,7 @@ class RequestsWithoutGrade(Note):
     judge: str
     requests: int
     reason: str
+    """Reason, as it is printed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +36,7 @@ class RepeatedGrades(Note):
 
     judge: str
     times: int
+    """Times that the model was asked about each pair."""
     same: float
     """Share of pairs with the same grade each time, in [0, 1]."""
     alpha: float
@@ -53,6 +59,7 @@ class QueriesOfOneGrader(Note):
     judge: str
     queries: int
     grader: Literal["humans", "judge"]
+    """Who graded them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,16 +80,17 @@ class OneGrade(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FewCommonPairs(Note):
-    """A judge that shares few pairs with the human grades."""
+    """A judge that graded few of the pairs that humans graded."""
 
     severity: Severity = "warning"
     judge: str
     pairs: int
+    """Number of pairs that both graded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradesOutsideScale(Note):
-    """Grades that lie outside the scale."""
+    """Grades of a judge that lie outside the scale, left out."""
 
     severity: Severity = "warning"
     judge: str
@@ -90,63 +98,70 @@ class GradesOutsideScale(Note):
     top: int | None
     """Highest grade of the scale; None where it has no end."""
     values: tuple[float, ...]
+    """These grades, each once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedWithoutIntervals(Note):
-    """Too few queries for intervals."""
+    """A judge with too few queries for intervals."""
 
     judge: str
     measure: str
-    """Empty where agreement of grades is meant."""
+    """Measure of the systems; empty for the agreement of grades."""
     queries: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwinsWithoutGap(Note):
-    """Twins that are left out of the grade gap."""
+    """Twins that are left out of the grade gap, the difference of the judge's grades."""
 
     judge: str
     twins: int
     reason: Literal["one side", "two human grades"]
-    """``one side``: the judge graded one of both; else humans graded them differently."""
+    """``one side``: the judge graded only one of both; else human grades differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsWorth(Note):
-    """What human labels are worth together with a judge's."""
+    """How many queries with human labels a judge's grades save."""
 
     judge: str
     queries: int
     """Queries with human labels."""
     effective: float | None
-    """Queries that they are worth, the median of the systems; None where values do not differ, or
-    labels are too few for intervals."""
+    """Queries with human labels alone that would be as precise, the median of the systems.
+
+    None if values do not differ between systems, or labels are too few for intervals.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneSystem(Note):
-    """One system, so that nothing is ordered."""
+    """There is one system, so that no order can be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterJoined(Note):
-    """Runs that are repeats of one system and count as one."""
+    """Runs that are repeats of one system, and count as one by their mean values."""
 
     cluster: str
+    """Name of the system."""
     runs: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class LikelyRepeats(Note):
-    """Systems that look like repeats of one, and count as independent ones."""
+    """Systems that look like repeats of one, but count as independent."""
 
     severity: Severity = "warning"
     systems: tuple[str, ...]
     reason: Literal["correlation", "tag", "names"]
-    """``names``: they differ in a number alone, and values correlate nearly as highly."""
+    """How they look alike.
+
+    ``names``: names differ only in a number, and values correlate nearly as highly.
+    """
     correlation: float
-    """Correlation of values per query above which the reason speaks; 0 for tags."""
+    """Correlation of values per query above which the reason holds; 0 for tags."""
     tag: str
     """The tag that they share; empty for other reasons."""
 
@@ -162,7 +177,7 @@ class QueriesWithoutRelevant(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesWithoutValues(Note):
-    """Queries without a value of every system."""
+    """Queries without a value for every system."""
 
     judge: str
     measure: str
@@ -171,7 +186,7 @@ class QueriesWithoutValues(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ValuesIdentical(Note):
-    """A judge under which every value is the human one."""
+    """A judge under which the values of systems are all those under human grades."""
 
     severity: Severity = "warning"
     judge: str
@@ -186,22 +201,24 @@ class SystemsOfOneGrader(Note):
     measure: str
     systems: int
     grader: Literal["humans", "judge"]
+    """Whose grades evaluate them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceUnused(Note):
-    """Confidences of a judge that make no calibration curve."""
+    """Confidences of a judge from which no calibration curve can be drawn."""
 
     severity: Severity = "warning"
     judge: str
     reason: Literal["few", "constant"]
+    """``few`` pairs, or the same confidence for every grade."""
     pairs: int
     """Pairs with a confidence and a human grade."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceUnreadable(Note):
-    """Answers of a model whose confidence is no number from 0 to 1."""
+    """Answers of a model with a confidence that is no number from 0 to 1."""
 
     severity: Severity = "warning"
     judge: str
@@ -210,13 +227,15 @@ class ConfidenceUnreadable(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class GradesOfOneAudit(Note):
-    """Pairs that one of two judges graded, left out of their comparison."""
+    """Pairs that only one of two judges graded, left out of their comparison."""
 
     judge: str
     common: int
     """Pairs that both graded."""
     only_new: int
+    """Pairs that only the new judge graded."""
     only_old: int
+    """Pairs that only the old judge graded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +249,7 @@ class FewJudgedQueries(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class TopGradesDiffer(Note):
-    """Two judges whose highest grades differ, which may be of two scales."""
+    """Two judges with different highest grades, which may be on different scales."""
 
     severity: Severity = "warning"
     judge: str

@@ -1,4 +1,7 @@
-"""Notes on labels that err: the rates of a correction, and errors that would matter."""
+"""Notes on wrong labels: the rates by which answers are corrected, and errors that would matter.
+
+`a` and `b` are two groups of documents, and labels say which of them a document belongs to.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,20 @@ from ranktilt.data.notes.base import Note
 
 @dataclass(frozen=True, kw_only=True)
 class RatesOfPart:
-    """How well labels tell the groups of one part of the documents."""
+    """How well labels tell two or more groups apart, in one part of the documents."""
 
     part: str
-    """Name of the part; empty where rates hold for all documents."""
+    """Name of the part; empty if the rates hold for all documents."""
     information: float
-    """J: sensitivity + specificity − 1 of two groups, or else the determinant of the rates."""
+    """J, which is the factor by which wrong labels shrink a gap between groups.
+
+    It is sensitivity + specificity − 1 for two groups, and otherwise the determinant of the matrix
+    of rates.
+    """
     information_error: float
-    """Standard error of J; 0 where the rates are taken as known."""
+    """Standard error of J; 0 if the rates are taken as known."""
     checked: int
-    """Number of checked documents; 0 where the rates are taken as known."""
+    """Number of documents with checked labels; 0 if the rates are taken as known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +35,12 @@ class LabelsCorrected(Note):
     label_errors: str
     """The rates, or the file of the checked sample, as the user named it."""
     rates: tuple[RatesOfPart, ...]
+    """The rates of each part of the documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedLevel(Note):
-    """An answer that is level by the labels as they are, and not once they are corrected."""
+    """An answer that is level by the labels as they are, but not after correction."""
 
     run: str
     a: str
@@ -46,20 +54,25 @@ class ObservedLevel(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorsThatExplain(Note):
-    """A difference of label errors between the first ranks and the list that explains a finding."""
+    """Label errors that could explain why a run favours a group.
+
+    Labels would have to err more often in the first ranks than in the whole list.
+    """
 
     run: str
     a: str
     """The favoured group."""
     b: str
+    """The other group."""
     cutoff: int
+    """Number of first ranks."""
     one_kind: float
-    """Difference of error rates that explains it if only one group is taken for the other, 0 to 1.
+    """Difference of error rates, from 0 to 1, that explains it if labels err in one direction.
 
-    See `ranktilt.auditing.label_errors.sensitivity.LabelSensitivity`.
+    Documents of one group are then taken for the other, but not the other way around.
     """
     both_kinds: float
-    """The same if one group is taken for the other more often, and the other as much less often."""
+    """The same if errors of one direction are more frequent, and of the other as much less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +81,7 @@ class AnswerAsLabelled(Note):
 
     run: str
     old_run: str = ""
-    """The run that it is compared with; empty for an answer."""
+    """Run that it is compared with; empty for an answer of a single run."""
     measure: str
     a: str
     b: str

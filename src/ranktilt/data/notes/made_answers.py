@@ -1,4 +1,9 @@
-"""Notes on answers that a language model wrote for an audit of citations."""
+"""Notes on answers that a language model wrote for an audit of citations.
+
+The model was shown a prompt with a query and several numbered documents, and should cite them by
+their numbers. In these notes, `of_all` is the number of all requests, answers or prompts; the field
+before it counts those that the note is about.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +14,33 @@ from ranktilt.data.notes.base import Count, Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersMade(Note):
-    """Who answered, from what."""
+    """Which model answered, and what its prompts showed."""
 
     model: str
     answers: int
     queries: int
     context: int
-    """Documents that a request shows."""
+    """Most documents that a prompt shows."""
     run: str
+    """Run whose lists the documents are taken from."""
     order: str
+    """Order of the documents in a prompt: ``shuffled``, or ``ranked`` as in the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestsWithoutAnswer(Note):
-    """Requests that gave no answer, by reason."""
+    """Requests to the model that gave no answer."""
 
     severity: Severity = "warning"
     requests: int
     of_all: int
     reasons: tuple[Count, ...]
+    """Number of these requests by reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumbersOutsideContext(Note):
-    """Cited numbers that no document of the context has."""
+    """Cited numbers that no document of the prompt has, and the answers with them."""
 
     severity: Severity = "warning"
     numbers: int
@@ -42,7 +50,7 @@ class NumbersOutsideContext(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PromptQuoted(Note):
-    """Numbers in passages that repeat the prompt."""
+    """Numbers in brackets in passages that answers repeat from the prompt."""
 
     severity: Severity = "warning"
     numbers: int
@@ -60,7 +68,7 @@ class NumbersInOtherForms(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PromptsCut(Note):
-    """Prompts that did not fit the model until their longest documents were cut."""
+    """Prompts that did not fit the model until their longest documents were cut at the end."""
 
     severity: Severity = "warning"
     prompts: int
@@ -69,7 +77,7 @@ class PromptsCut(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersCutOff(Note):
-    """Answers that end at the limit of tokens, whose last citations may be missing."""
+    """Answers that end at the limit of tokens, so that citations may be missing at the end."""
 
     severity: Severity = "warning"
     answers: int
@@ -78,7 +86,7 @@ class AnswersCutOff(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class MadeWithoutCitations(Note):
-    """Answers of an experiment that cite no document: they decide nothing."""
+    """Answers that cite no document, and so cannot tell two versions apart."""
 
     answers: int
     of_all: int
@@ -86,17 +94,20 @@ class MadeWithoutCitations(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class UnshownRunParts(Note):
-    """Queries of the run that were not asked, or documents that were not shown."""
+    """Queries that were not asked, and documents that were not shown."""
 
     without_text: int
+    """Queries of the run without a text in the collection."""
     without_documents: int
+    """Queries of the run without a document to show."""
     unknown_documents: int
+    """Ranked documents that the collection does not hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsShown(Note):
-    """Documents were shown with an author, which may decide as much as the text."""
+    """Each document was shown with an author, a label that may decide as much as the text."""
 
     severity: Severity = "warning"
     label: str
-    """``true`` or ``swapped``."""
+    """``true`` for its own author, or ``swapped`` for that of the other side."""

@@ -1,4 +1,8 @@
-"""Notes on choices between two documents."""
+"""Notes on choices between two documents.
+
+A language model is asked which of two documents, one of each side, answers a query better. `pairs`
+is the kind of such pairs: both documents are ``relevant``, or both are ``irrelevant``.
+"""
 
 from __future__ import annotations
 
@@ -11,41 +15,45 @@ from ranktilt.data.notes.groups import FewQueries
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentsInNoPair(Note):
-    """Documents of neither side."""
+    """Documents that belong to no side, and so to no pair."""
 
     by: str
+    """Name of the column of groups."""
     documents: int
     total: int
+    """All documents."""
     has_several: bool
-    """Whether some of them name several groups."""
+    """Whether some of them belong to several groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnaskedQueries(Note):
-    """Queries without a text, or without candidates, about which nothing was asked."""
+    """Queries about which nothing was asked, for want of a text or of candidates."""
 
     queries: int
     has_candidates: bool
-    """Whether pairs are drawn of candidates."""
+    """Whether pairs are drawn from candidates, the results of a first stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnlyIrrelevantPairs(Note):
-    """No document is judged relevant, so that there are irrelevant pairs only."""
+    """No document is judged relevant, so that all pairs are irrelevant."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesWithoutSides(Note):
-    """Queries without documents of one kind on both sides."""
+    """Queries without documents on both sides for one kind of pairs."""
 
     pairs: str
     lacking: int
+    """Number of these queries."""
     queries: int
+    """All queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FewPairs(Note):
-    """Queries with fewer pairs of one kind than were to be drawn."""
+    """Queries with fewer pairs of one kind than should be drawn."""
 
     pairs: str
     queries: int
@@ -55,22 +63,26 @@ class FewPairs(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesWithoutPair(Note):
-    """Queries that were asked for and have no pair."""
+    """Queries that the user asked for, but that have no pair."""
 
     lacking: int
+    """Number of these queries."""
     queries: int
+    """All queries that the user asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChoicesLeftOut(Note):
-    """Stored choices that count for neither side."""
+    """Stored choices that do not count, because they compare no two sides of one kind."""
 
     file: str
     choices: int
     reason: Literal["groups", "relevance"]
-    """``groups``: not between both groups; ``relevance``: one document is relevant, one is not."""
+    """``groups``: not between both groups; ``relevance``: only one document is relevant."""
     protected: str
+    """One of the groups."""
     unprotected: str
+    """The other group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,15 +93,17 @@ class ChoicesUnreadable(Note):
     answers: int
     unreadable: int
     kinds: tuple[Count, ...]
+    """Number of answers of each kind, including readable ones."""
     first: str
-    """The first unreadable answer; empty where it is not known."""
+    """The first unreadable answer; empty if it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairsInOneOrder(Note):
-    """Pairs that were shown in one order only."""
+    """Pairs that were shown in one order only, so that position cannot be separated."""
 
     pairs: int
+    """Number of these pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +115,7 @@ class FewQueriesWithPairs(FewQueries):
 
 @dataclass(frozen=True, kw_only=True)
 class NothingDecided(Note):
-    """No pair of one kind was decided."""
+    """No pair of one kind was decided: answers were unreadable, or depend on the order."""
 
     severity: Severity = "warning"
     pairs: str

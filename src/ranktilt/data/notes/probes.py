@@ -1,4 +1,8 @@
-"""Notes on findings of probes: means, figures, tables and attribution."""
+"""Notes on findings of probes: means, figures, tables and attribution.
+
+A probe measures a property of texts. It compares a source with the reference over twins, which are
+versions of one text by both. A gap is the mean difference of the scores that a run gives to twins.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +19,28 @@ Decision = Literal["yes", "no", "undecided"]
 
 @dataclass(frozen=True, kw_only=True)
 class NoTwinsToCompare(Note):
-    """No other source has twins."""
+    """No source but the reference has twins, so that nothing can be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceMean(Note):
-    """Mean of a property over a source's texts, if there are no twins to compare."""
+    """Mean of a property over a source's texts, if there are no twins to compare with."""
 
     source: str
     mean: float
     unit: str
     is_per_document: bool = True
-    """Whether each document was measured alone; otherwise each after its origin."""
+    """Whether each document was measured alone; otherwise each after its original."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TermsKept(Note):
-    """Share of a text's terms that its rewrite keeps; means over pairs of twins."""
+    """Share of a text's terms that its rewrite keeps, as means over pairs of twins."""
 
     source: str
     reference: str
     pairs: int
-    """Pairs whose reference has a term."""
+    """Number of pairs whose reference has any term."""
     overlap: float
     """Share of the reference's terms that rewrites keep, in [0, 1]; NaN without pairs."""
     jaccard: float
@@ -45,32 +49,35 @@ class TermsKept(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class TwinsNear(Note):
-    """Similarity of twins in an encoder's space, and whether the sources can be separated there."""
+    """Similarity of twins in an encoder's space, and whether sources can be told apart there."""
 
     source: str
     model: str
+    """Name of the encoder."""
     pairs: int
-    """Pairs with a vector on both sides."""
+    """Number of pairs with a vector on both sides."""
     median: float
     """Median cosine of twins, from −1 to 1."""
     above: float
     """Share of twins whose cosine is above `limit`, in [0, 1]."""
     limit: float
+    """Cosine above which twins count as `above`."""
     other_pairs: int
-    """Number of pairs of a text and the rewrite of another text."""
+    """Number of pairs of a text and the rewrite of another text, for comparison."""
     other_median: float
     """Median cosine of these pairs; NaN without any."""
     auc: float
-    """Area under the ROC curve for separating the sources, in [0, 1]; NaN if unknown."""
+    """Area under the ROC curve of a classifier of the sources, in [0, 1]; NaN if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DirectionsConcentrated(Note):
-    """How much of the embeddings lies in the largest tenth of their directions."""
+    """Share of the embeddings' squared length along the largest tenth of their directions."""
 
     source: str
     reference: str
     pairs: int
+    """Number of pairs of twins."""
     share: float
     """Share of the source, in [0, 1]."""
     reference_share: float
@@ -83,13 +90,13 @@ class DirectionsConcentrated(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class RatiosShown(Note):
-    """The ends of a curve of relative singular values."""
+    """The ends of a curve of singular values, each relative to the largest."""
 
     source: str
     first: float = np.nan
-    """First relative singular value; NaN if there is none."""
+    """First value of the curve; NaN if there is none."""
     last: float = np.nan
-    """Last one above rounding; NaN if there is none."""
+    """Last value that is not only rounding errors; NaN if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,28 +104,30 @@ class ValuesShown(Note):
     """What a histogram shows of one series of values."""
 
     series: str
+    """Name of the series, such as a source."""
     values: int
     """Number of values."""
     mean: float
-    """Mean; NaN without values, like the quartiles."""
+    """Mean; NaN without values."""
     quartile_1: float
+    """First quartile; NaN without values."""
     quartile_3: float
-    """NaN without values."""
+    """Third quartile; NaN without values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapPartsShown(Note):
-    """Parts of a mean gap, drawn next to each other."""
+    """What a chart of the parts of a mean gap shows."""
 
     gap: float
     """Mean gap in standard deviations of a query's scores."""
     is_of_retrieved: bool
-    """Whether only retrieved pairs count."""
+    """Whether only pairs that the run retrieved count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapAttributed(Note):
-    """The side that a ranker scores higher, and properties of texts that go with that."""
+    """The side that a ranker scores higher, and properties of texts that go with this gap."""
 
     run: str
     source: str
@@ -131,7 +140,10 @@ class GapAttributed(Note):
     high: float
     """Upper end of its 95 % interval."""
     is_of_retrieved: bool
-    """Whether pairs were chosen by their scores, so that no property is named."""
+    """Whether only retrieved pairs count.
+
+    They are selected by their scores, so that no property is named.
+    """
     with_gap: tuple[str, ...]
     """Properties that are shown to go with the gap."""
     against_gap: tuple[str, ...]
@@ -157,7 +169,7 @@ class DocumentsScored(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class AttributionNote(Note):
-    """What an attribution of one run leaves out, or where it means less than it seems to."""
+    """A caution about the attribution of one run's gap to properties of texts."""
 
     run: str
     source: str
@@ -165,7 +177,7 @@ class AttributionNote(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PairsWithoutValues(AttributionNote):
-    """Pairs of twins that lack a value of some properties."""
+    """Pairs of twins that are left out, as they lack a value of some property."""
 
     pairs: int
     properties: tuple[Count, ...]
@@ -182,28 +194,28 @@ class PropertyValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PropertiesConstant(AttributionNote):
-    """Properties in which all twins differ by the same amount."""
+    """Properties that are left out, as all twins differ by the same amount in them."""
 
     properties: tuple[PropertyValue, ...]
-    """Properties with this difference."""
+    """Properties with this amount."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneQuery(AttributionNote):
-    """There is one query, so that intervals are only about other documents."""
+    """There is only one query, so that intervals cover other documents, but no other queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PropertiesInflated(AttributionNote):
-    """Properties that follow from each other."""
+    """Properties that go together, so that their effects are hard to separate."""
 
     properties: tuple[PropertyValue, ...]
-    """Properties with the inflation of their variances; NaN if it is infinite."""
+    """Properties with their variance inflation factors; NaN for an infinite one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapsOfTwins(Note):
-    """Gaps are differences of twins' scores, and not of a measure of relevance."""
+    """Gaps compare the scores of twins wherever they rank, unlike a measure of relevance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +228,7 @@ class PropertyUnit:
 
 @dataclass(frozen=True, kw_only=True)
 class GapUnits(Note):
-    """The units of gaps, coefficients and properties."""
+    """The units in which gaps and properties are printed."""
 
     reference: str
     properties: tuple[PropertyUnit, ...]
@@ -224,21 +236,25 @@ class GapUnits(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class TheoremChecked(Note):
-    """Which conditions of theorem 4.1 of Dai et al. hold for one source, and its conclusion."""
+    """Whether the conditions of theorem 4.1 of Dai et al. (KDD 2024) hold for a source.
+
+    The theorem concludes that a language model finds rewrites easier to predict than originals.
+    """
 
     source: str
     failed: tuple[str, ...]
-    """Conditions that are not met."""
+    """Names of conditions that do not hold."""
     undecided: tuple[str, ...]
-    """Conditions whose limit lies in their interval."""
+    """Names of conditions whose limit lies in their interval."""
     conclusion: Decision
     """Whether the conclusion holds."""
     value: float
-    """Left side of the conclusion, in nats per token."""
+    """Left side of the conclusion, in nats per token; below 0, rewrites are easier."""
     low: float
+    """Lower end of the 95 % interval of the value."""
     high: float
-    """95 % interval of the value."""
+    """Upper end of the same interval."""
     pairs: int
-    """Pairs of twins that it was checked on."""
+    """Number of pairs of twins."""
     is_complete: bool = True
-    """Whether all conditions were checked; some need a model that stands for human readers."""
+    """Whether all conditions were checked; some need a model that stands for readers."""

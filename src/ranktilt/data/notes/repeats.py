@@ -1,4 +1,4 @@
-"""Notes on repeats of an engine: what about them is odd."""
+"""Notes on repeats: rankings of the same queries by an engine that ranks differently each time."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class RepeatsIdentical(Note):
     identical: int
     """Number of repeats that equal another one."""
     repeats: int
+    """Number of all repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,28 +24,32 @@ class RepeatDepthsDiffer(Note):
 
     run: str
     shallowest: int
-    """Length of the longest list of the repeat whose lists are shortest."""
+    """Length of the longest list of the repeat with the shortest lists."""
     deepest: int
     """Length of the longest list of all repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatsDiffer(Note):
-    """Repeats that differ in all queries alike, more than answers to single queries do."""
+    """Repeats of a run whose answers differ in all queries alike.
+
+    The differences are larger than those between answers to single queries explain.
+    """
 
     run: str
     question: str
     """Notation of the question on which they differ."""
     p: float
-    """The p of an F test, corrected for the number of runs."""
+    """p of an F test of the repeats, corrected for the number of runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatCountsDiffer(Note):
-    """Two runs that are compared, with different numbers of repeats."""
+    """Two runs with different numbers of repeats that are compared."""
 
     run: str
     """Name of the new run."""
     old_run: str
+    """Name of the old run."""
     new_repeats: int
     old_repeats: int

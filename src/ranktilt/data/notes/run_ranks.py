@@ -1,4 +1,7 @@
-"""Notes on runs that are ranked."""
+"""Notes on runs that are ordered by their answer to a question.
+
+A question is a measure of effectiveness, or of whom a run favours.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from ranktilt.data.notes.base import Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class RunsNotRanked(Note):
-    """Runs without an answer to a question, which have no rank on it."""
+    """Runs without an answer to a question, which have no rank by it."""
 
     severity: Severity = "warning"
     runs: tuple[str, ...]
@@ -19,22 +22,22 @@ class RunsNotRanked(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FewerQueriesRanked(Note):
-    """Queries that count for some runs, and not for all, left out of an order."""
+    """Queries that do not count for all runs, left out of an order."""
 
     question: str
     """The question, as it is printed."""
     excluded: int
     queries: int
-    """Queries that count for any run."""
+    """Queries that count for at least one run."""
     fewest_run: str
     """Run for which the fewest queries count."""
     fewest: int
-    """Queries that count for this run."""
+    """Number of queries that count for this run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunsAnswerAlike(Note):
-    """Runs with the same answer in each query, which share their ranks."""
+    """Runs with the same answer for each query, which share their ranks."""
 
     runs: tuple[str, ...]
     question: str
@@ -43,18 +46,18 @@ class RunsAnswerAlike(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesNotInAllAudits(Note):
-    """Queries that not all of several audits hold, left out."""
+    """Queries that are not in all of several audits, left out."""
 
     left_out: int
     queries: int
-    """Queries of any audit."""
+    """Queries that are in at least one audit."""
     first: tuple[str, ...]
     """Ids of the first few."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankedQuestionsDiffer(Note):
-    """Audits whose primary question is not the one by which their runs are ranked."""
+    """Audits with another primary question than the one by which their runs are ranked."""
 
     severity: Severity = "warning"
     questions: tuple[str, ...]

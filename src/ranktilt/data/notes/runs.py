@@ -1,4 +1,7 @@
-"""Notes on rankings: what they lack, and why they may say little."""
+"""Notes on rankings: what a run lacks, and why it may say little.
+
+A run is the ranked lists of one ranker, and an entry is a document in one of them.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,21 @@ class RunReadAs(Note):
     """How a file of results was read, where there was a choice."""
 
     file: str
-    """The file, or the run's name."""
+    """Name of the file, or of the run."""
     format: str
     """Description of the layout that it was read as."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesMissing(Note):
-    """Queries that a run lacks."""
+    """Queries of the collection that a run lacks."""
 
     run: str
     queries: int
     are_judged: bool
-    """Whether the collection has judgments, so that these queries are judged ones."""
+    """Whether these are the judged queries; without judgments, they are all queries."""
     count_as_zero: bool
-    """Whether each counts as a list without a relevant document; otherwise it does not count."""
+    """Whether they count as lists without a relevant document; otherwise not at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,26 +39,26 @@ class QueriesFailed(Note):
     run: str
     queries: int
     are_judged: bool
-    """Whether the collection has judgments, so that these queries are judged ones."""
+    """Whether these are the judged queries; without judgments, they are all queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntriesUnknown(Note):
-    """Entries of a run whose documents the collection does not hold."""
+    """Entries of a run with documents that the collection does not hold."""
 
     run: str
     entries: int
     documents: int
-    """Number of distinct documents of these entries."""
+    """Number of different documents in these entries."""
     first: str
-    """Id of the first of them."""
+    """Id of the first of these documents."""
     has_labels_only: bool
-    """Whether labels stand for a collection, without its texts."""
+    """Whether a file of labels stands for the collection, without its texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnDocumentsLeftOut(Note):
-    """Queries that are documents themselves, whose own documents are left out."""
+    """Queries that are documents themselves, which are left out of their own lists."""
 
     run: str
     queries: int
@@ -66,7 +69,7 @@ class AnswersRead(Note):
     """Kinds of answers that a language model gave."""
 
     stage: str
-    """The stage of the pipeline, or the model, that was asked."""
+    """Stage of the ranker, or model, that was asked."""
     kinds: tuple[Count, ...]
     """Number of answers of each kind."""
     tokens_read: int | None = None
@@ -77,15 +80,15 @@ class AnswersRead(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersUnreadable(Note):
-    """Answers of a language model that decide nothing about their passages."""
+    """Answers of a language model from which no order of their passages could be read."""
 
     severity: Severity = "warning"
     stage: str
-    """Stage of the pipeline, or model, that was asked."""
+    """Stage of the ranker, or model, that was asked."""
     answers: int
     unreadable: int
     kinds: tuple[Count, ...]
-    """Number of answers of each kind, readable ones included."""
+    """Number of answers of each kind, including readable ones."""
     first: str
     """The first unreadable answer."""
 
@@ -97,67 +100,69 @@ class LittleVariation(Note):
     severity: Severity = "warning"
     runs: tuple[str, ...]
     measures: tuple[str, ...]
-    """Measures that this holds for; empty if it holds for all."""
+    """Measures for which this holds; empty if it holds for all."""
     total: int
-    """Lists, pairs of documents, or queries of a judge."""
+    """Number of lists, of pairs of documents, or of queries of a judge."""
     fixed: tuple[Count, ...]
-    """Number of those that could not vary, by reason (`ranktilt.statistics.variation.Reason`)."""
+    """Number of those that could not vary, by reason (`statistics.variation.Reason`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunsIdentical(Note):
-    """Runs that are the same ranking under several names."""
+    """Runs with different names that give every query the same list."""
 
     runs: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListsTied(Note):
-    """Queries whose documents all have one score, so that nothing was ranked."""
+    """Queries for which all documents of a run have one score, so that nothing was ranked."""
 
     run: str
     queries: int
     total: int
-    """Queries with any document."""
+    """Number of queries with any document."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListsCutInTies(Note):
-    """Lists that were cut between documents of equal scores, not by RankTilt."""
+    """Lists that were cut between documents of equal scores, before RankTilt read them."""
 
     run: str
     lists: int
     total: int
+    """Number of all lists."""
     documents: int
-    """Median number of documents of such a list that share its last score."""
+    """Number of documents of such a list with its last score, the median of these lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesRepeated(Note):
-    """Queries that repeat others, by text or by ranking and judgments."""
+    """Queries that repeat others: they have the same text, or the same list and judgments."""
 
     severity: Severity = "warning"
     runs: tuple[str, ...]
     queries: int
     first: str
-    """Id of the first query that repeats another."""
+    """Id of the first query that repeats another one."""
     repeats: str
-    """The query that the first one repeats."""
+    """Id of the query that it repeats."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittedQueriesLeftOut(Note):
-    """Queries that a stage of a run learned from, left out for all runs."""
+    """Queries that a stage of some ranker learned from, left out for all runs."""
 
     queries: int
     files: tuple[str, ...]
+    """Files of what was learned."""
     keeps_medians: bool = False
     """Whether medians of random labels still include these queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictWithinNoise(Note):
-    """A verdict that could change if scores moved within their resolution."""
+    """A verdict that could change if scores changed by less than their precision."""
 
     severity: Severity = "warning"
     run: str
@@ -165,13 +170,13 @@ class VerdictWithinNoise(Note):
     b: str
     measure: str
     resolution: str
-    """Resolution to which scores are known."""
+    """Precision of scores, as it is printed."""
     points: float
-    """How far the answer may move to either side."""
+    """Largest change of Relative Δ to either side, in points."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedRunNotControlled(Note):
-    """A saved run. It cannot be ranked again, so that only one control applies to it."""
+    """A saved run, which cannot be ranked again without a confound, as most controls do."""
 
     run: str

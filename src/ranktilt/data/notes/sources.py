@@ -1,4 +1,8 @@
-"""Notes on several sources, each compared with the reference alone."""
+"""Notes on several sources, each compared with the reference alone.
+
+A source is who wrote documents; it rewrote originals of the reference. A series is the sources of
+one model that differ in temperature, over which a trend is tested.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,22 @@ from ranktilt.data.notes.base import Count, Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class NoCommonDocuments(Note):
-    """No document was rewritten by every source, so that all documents of each are compared."""
+    """No document was rewritten by every source, so that each source has its own documents."""
 
     severity: Severity = "warning"
     without_rewrites: tuple[str, ...]
-    """Sources without any rewrite of a document of the reference."""
+    """Sources that rewrote no document of the reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnevenCoverage(Note):
-    """The sources do not cover the same documents, so that only common documents are compared."""
+    """Sources rewrote different documents, and only those that all rewrote are compared."""
 
     severity: Severity = "warning"
     common: int
-    """Documents that every source rewrote."""
+    """Number of documents that every source rewrote."""
     rewritten: int
-    """Documents that any source rewrote."""
+    """Number of documents that at least one source rewrote."""
     lacking: tuple[Count, ...]
     """Number of documents that a source did not rewrite, by source."""
 
@@ -38,17 +42,20 @@ class OnlyCommonDocuments(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralTemperatures(Note):
-    """A source with several temperatures; it is in no trend."""
+    """A source with documents of several temperatures, which is in no trend."""
 
     source: str
     temperatures: int
+    """Number of different temperatures."""
     low: float
+    """Lowest temperature."""
     high: float
+    """Highest temperature."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedTemperature:
-    """A source with the temperature that its name ends with."""
+    """A source with the temperature at the end of its name."""
 
     source: str
     temperature: float
@@ -56,7 +63,7 @@ class NamedTemperature:
 
 @dataclass(frozen=True, kw_only=True)
 class TemperaturesFromNames(Note):
-    """Temperatures that were read from the names of sources, because no column has them."""
+    """Temperatures that were read from names of sources, because no column has them."""
 
     sources: tuple[NamedTemperature, ...]
 
@@ -67,17 +74,19 @@ class FewTemperatures(Note):
 
     series: str
     temperatures: int
+    """Number of different temperatures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TemperaturesUnknown(Note):
-    """Sources without a known temperature; they are in no trend."""
+    """Sources without a known temperature, which are in no trend."""
 
     sources: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesApart(Note):
-    """Enough temperatures for a trend, but each of another series."""
+    """Enough temperatures for a trend, but each in a series of its own."""
 
     temperatures: int
+    """Number of different temperatures."""

@@ -1,4 +1,8 @@
-"""Notes on texts: probes, checks of a collection, attribution, and factors of versions."""
+"""Notes on texts: probes, checks of a collection, attribution, and factors of versions.
+
+Twins are versions of one text by different sources; the reference is the source that others are
+compared with. A factor is a property of texts, such as length, that designed versions differ in.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ class ProbeNeedsEncoder(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeLeftOut(Note):
-    """A probe that could not measure."""
+    """A probe that was left out, because it failed."""
 
     probe: str
     error: str
@@ -29,7 +33,7 @@ class ProbeLeftOut(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceWithoutTwins(Note):
-    """A source without twins in the reference, whose texts cannot be compared."""
+    """A source without twins in the reference, so that texts cannot be compared."""
 
     source: str
     reference: str
@@ -37,7 +41,7 @@ class SourceWithoutTwins(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceWithoutOrigins(Note):
-    """A source without a document of the same origin as one of the reference."""
+    """A source without a document of the same origin as any of the reference."""
 
     source: str
     reference: str
@@ -45,7 +49,7 @@ class SourceWithoutOrigins(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class TwinsIdentical(Note):
-    """Twins that are the same text, in which no property can differ."""
+    """Twins with the same text, in which no property can differ."""
 
     source: str
     reference: str
@@ -54,7 +58,7 @@ class TwinsIdentical(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PartLeftOut(Note):
-    """A part of a check that was asked for but left out."""
+    """A part of a check that was asked for, but left out."""
 
     part: Part
     reason: Literal["no twins", "one side", "nothing relevant"]
@@ -62,30 +66,30 @@ class PartLeftOut(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class EffectivenessOfPairs(Note):
-    """Effectiveness of each side is that of a search among its twins only."""
+    """Effectiveness of each side is that of a search among its twins alone."""
 
     source: str
     reference: str
     pairs: int
     left_out: int
-    """Documents without a twin, on neither side."""
+    """Number of documents without a twin, which are on neither side."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesOfOneSideExcluded(Note):
-    """Queries without a relevant document on both sides."""
+    """Queries without relevant documents on both sides, which cannot compare them."""
 
     excluded: int
-    """Number of these queries, in the comparison with most of them."""
+    """Number of these queries, the largest of all comparisons."""
     queries: int
-    """All queries, with the excluded ones."""
+    """All queries, including the excluded ones."""
     are_alike: bool
     """Whether the number is the same in every comparison."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EffectivenessNotTested(Note):
-    """No query has a relevant document on both sides."""
+    """No query has relevant documents on both sides, so that nothing is tested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,42 +102,43 @@ class FewQueriesTested(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class VoidingFault:
-    """A fault of texts, pairs or judgments beyond its limit."""
+    """A fault of texts, pairs or judgments that makes a comparison void."""
 
     name: str
     source: str
     """Source that is compared with the reference."""
     value: str
-    """Share or ratio with its unit."""
+    """Share of texts or pairs with the fault, or ratio, with its unit."""
     limit: str
-    """Values that would not void the comparison, in words."""
+    """Values that would be allowed, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFailed(Note):
-    """A collection whose check ends with Void, so that a tilt may be due to its faults."""
+    """A collection that a check finds void, so that its faults may cause a tilt."""
 
     severity: Severity = "warning"
     folder: str
+    """Folder of the collection."""
     faults: tuple[VoidingFault, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class InteractionsLeftOut(Note):
-    """A design that cannot tell interactions from main effects."""
+    """A design of versions that cannot separate interactions from main effects."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InteractionsAliased(Note):
-    """Interactions that change together, so that one number is their sum."""
+    """Interactions that a design cannot separate, so that one number is their sum."""
 
     interactions: tuple[str, ...]
-    """Names, with a minus if they change in opposite directions."""
+    """Names of the interactions, with a minus if they are subtracted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactorsNotReported(Note):
-    """Factors whose checks failed."""
+    """Factors whose versions did not pass their checks."""
 
     factors: tuple[str, ...]
 
@@ -145,45 +150,48 @@ class VersionsNotJudged(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class NoFactorCouldMove(Note):
-    """A run with lists in most of which no factor could move a document."""
+    """A run in which, for most lists, no factor could move a document."""
 
     severity: Severity = "warning"
     run: str
     total: int
+    """Number of lists."""
     fixed: tuple[Count, ...]
-    """Number of lists that could not vary, by reason (`ranktilt.statistics.variation.Reason`)."""
+    """Number of lists that could not vary, by reason (`statistics.variation.Reason`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentsNotRetrieved(Note):
-    """Relevant documents without a retrieved version, counted for each query."""
+    """Relevant documents of which a run retrieved no version."""
 
     run: str
     left_out: int
+    """Number of these documents, counted once for each query."""
     documents: int
+    """All relevant documents, counted likewise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsNotRetrieved(Note):
-    """Versions that are not retrieved; they are below all retrieved versions."""
+    """Versions that a run did not retrieve, which rank below all that it did."""
 
     run: str
     share: float
-    """Share of the versions of documents with a retrieved version, in [0, 1]."""
+    """Their share, in [0, 1], of the versions of documents with a retrieved one."""
     is_cut: bool
-    """Whether the run is cut at a rank, and a deeper ranking would hold more of them."""
+    """Whether the run is cut at a rank, so that a deeper one would hold more of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoScoreGap(Note):
-    """A run without a score gap."""
+    """A run without a score gap: it has no scores, or no document with all versions retrieved."""
 
     run: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class FewToTest(Note):
-    """Too few queries and documents for a test."""
+    """Too few queries and documents to test a run."""
 
     run: str
     queries: int
@@ -192,13 +200,14 @@ class FewToTest(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FileHasOtherReadings(Note):
-    """Other kinds that a file could be."""
+    """Other kinds of files that a file could be."""
 
     kinds: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileNotReadable(Note):
-    """Reason why a file cannot be read as it is."""
+    """A file that cannot be read as it is."""
 
     error: str
+    """Message of the failure."""

@@ -9,11 +9,12 @@ from ranktilt.data.notes.base import Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class BodyTuned(Note):
-    """A model that was tuned before it was trained here."""
+    """A body that was tuned for a task before it was trained in the study."""
 
     body: str
+    """Name of the body, the language model that rankers are trained from."""
     tuned: str
-    """Task that it was tuned for."""
+    """The task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class MeanOfTrainings(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class OneTraining(Note):
-    """Each ranker was trained once, which says nothing about other trainings."""
+    """Each ranker was trained once, which shows nothing about other trainings."""
 
     severity: Severity = "warning"
 

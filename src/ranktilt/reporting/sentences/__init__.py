@@ -1,7 +1,11 @@
 """Sentences about results: made from data, one function a finding, never stored in a result.
 
-One module a kind of result. `effects` puts one effect in words, `answers` the answer to each
-estimand's question, `verdicts` a verdict, `findings` orders what a result says. `derived` returns
+There is a module for each kind of result, or a folder if it has several. `effects` puts one effect
+in words, `answers` the answer to each estimand's question, and `verdicts` a verdict; `findings`
+sorts the statements of a result, and `grammar` makes words agree with a number. `derived` returns
 the sentences that a saved file holds besides a result's fields; `data/artifact.py` asks for them
 through `ranktilt.presenter`.
+
+A function whose name ends in ``_sentence`` returns a whole sentence, mostly without its full stop,
+and ``_words`` a part of one. Tests: tests/reporting.
 """

@@ -1,11 +1,15 @@
 """The answer to each estimand's question in plain words, and what it rests on.
 
+An estimand is a number that answers a question about two groups of documents, such as which one
+ranks higher; an effect is its value for one run. Each estimand has two functions here, which are
+registered by its class: one says the answer, and one its basis.
+
 An estimand without registered words gets its title as the answer, and its number of queries as the
 basis. A package that brings an estimand may register its words:
 ``answer_words.register(MyEstimand)`` and ``basis_words.register(MyEstimand)``.
 
-The details of an effect (`Effect.details`) are those of its estimand's module. Some are missing if
-nothing could be computed: no judgments, no scores, no pair.
+`Effect.details` holds means and counts behind the answer, by names that the estimand chooses. Some
+are missing if nothing could be computed: no judgments, no scores, no pair.
 """
 
 from __future__ import annotations
@@ -31,18 +35,22 @@ from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.measures.twins.head_to_head import HeadToHeadTwins
 from ranktilt.measures.twins.rank_gap import PairRankGap
 from ranktilt.measures.twins.score_gap import PairScoreGap
+from ranktilt.reporting.sentences.grammar import first_ranks_words, share_of_all, singular_or_plural
 
 _HALF_A_POINT = 0.5
-"""Points by which Relative Δ, computed from means as printed, may differ from the printed Δ."""
+"""Most points by which Relative Δ, computed from the printed means, may differ from its value."""
 _DIGITS = range(1, 4)
 """Decimals that a printed mean may have."""
 _VISIBLE = 0.0005
-"""Smallest neutral value that is printed; a smaller one would be printed as 0."""
+"""Smallest neutral value that is printed, 0.05 %; a smaller one would be printed as 0."""
 
 
 @singledispatch
 def answer_words(estimand: Estimand, effect: Effect, noun: str) -> str:
-    """Say an answer in plain words; `noun` is what groups are of: ``text`` or ``documents``."""
+    """Say an answer in plain words, from the side of `effect.a`.
+
+    `noun` is what groups are of: ``text``, which takes singular verbs, or ``documents``.
+    """
     return estimand.title
 
 
@@ -62,9 +70,14 @@ def _pairs(effect: Effect) -> str:
     return counted(int(effect.details["pairs"]), "pair", "pairs")
 
 
+def _cutoff(estimand: Estimand) -> int:
+    """Return the cutoff of an estimand that cannot do without one (`Estimand.needs_cutoff`)."""
+    return estimand.cutoff or 1
+
+
 @answer_words.register
 def _relative_delta(estimand: RelativeDelta, effect: Effect, noun: str) -> str:
-    """Answer in words: by how much one side ranks higher."""
+    """Give both means of the measure, from which Relative Δ follows."""
     means = [100 * effect.mean_a, 100 * effect.mean_b]
     digits = _digits_that_tell(means, effect.value)
     mean_a, mean_b = (f"{rounded(mean, digits)} %" for mean in means)
@@ -77,7 +90,7 @@ def _relative_delta(estimand: RelativeDelta, effect: Effect, noun: str) -> str:
 
 
 def _digits_that_tell(means: list[float], value: float) -> int:
-    """Return the fewest decimals with which the printed means give the printed Relative Δ.
+    """Return the fewest decimals of printed means, in %, from which Relative Δ can be computed.
 
     A reader who computes Relative Δ from the printed means gets `value` then, give or take half a
     point. If no number of decimals is enough, more of them do not help: the fewest are returned.
@@ -91,19 +104,19 @@ def _digits_that_tell(means: list[float], value: float) -> int:
 
 @answer_words.register
 def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
-    """Answer in words: how much more of the first ranks one side fills."""
+    """Say how much more of the first ranks one side fills."""
     size = estimand.amount(abs(effect.value), sign=False)
     more = "more" if effect.value > 0 else "less"
     fills = "fills" if noun == "text" else "fill"
     return (
-        f"{effect.a} {noun} {fills} {size} points {more} of the first {estimand.cutoff} ranks "
-        f"than {effect.b} {noun}"
+        f"{effect.a} {noun} {fills} {size} points {more} of the "
+        f"{first_ranks_words(_cutoff(estimand))} than {effect.b} {noun}"
     )
 
 
 @basis_words.register
 def _page_basis(estimand: PageShare, effect: Effect) -> str:
-    """Say what the answer is based on."""
+    """Give the number of queries, and the neutral value where it is not 0."""
     if abs(effect.neutral) < _VISIBLE:
         return _queries(effect)
     neutral = estimand.amount(effect.neutral)
@@ -112,42 +125,43 @@ def _page_basis(estimand: PageShare, effect: Effect) -> str:
 
 @answer_words.register
 def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
-    """Answer in words: a group's share of the first ranks, and of the candidates in the list."""
+    """Give a group's share of the first ranks, and of the candidates in the list."""
     # `even_a` is the group's share of the list, which an even ranking would give it at every rank.
-    share = 100 * (effect.details.get("even_a", math.nan) + effect.value)
+    first_share = 100 * (effect.details.get("even_a", math.nan) + effect.value)
     # The share of the list is computed from rounded numbers, so that the two printed shares differ
     # by exactly the printed answer. Rounded by itself, it may be off by one in the last digit.
-    listed = float(rounded(share)) - float(rounded(100 * effect.value))
-    fills, makes = ("fills", "makes up") if noun == "text" else ("fill", "make up")
+    list_share = float(rounded(first_share)) - float(rounded(100 * effect.value))
+    fills, makes_up = ("fills", "makes up") if noun == "text" else ("fill", "make up")
     return (
-        f"{effect.a} {noun} {fills} {rounded(share)} % of the first {estimand.cutoff} ranks and "
-        f"{makes} {rounded(listed)} % of the candidates"
+        f"{effect.a} {noun} {fills} {rounded(first_share)} % of the "
+        f"{first_ranks_words(_cutoff(estimand))} and {makes_up} {rounded(list_share)} % of the "
+        "candidates"
     )
 
 
 @basis_words.register
 def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
-    """Say what the answer is based on."""
+    """Say that the answer is a difference of two shares, and give the number of queries."""
     return (
-        f"share of {effect.a} in the first {estimand.cutoff} ranks minus its share of the list; "
-        f"{_queries(effect)}"
+        f"share of {effect.a} in the {first_ranks_words(_cutoff(estimand))} minus its share of the "
+        f"list; {_queries(effect)}"
     )
 
 
 @answer_words.register
 def _exposure_ratio(estimand: ExposureRatioOfGroups, effect: Effect, noun: str) -> str:
-    """Answer in words: how much attention one group gets, against the other."""
+    """Say how much attention one group gets, against the other."""
     # "per document, human documents get" would repeat the word.
-    gets, noun = ("gets", noun) if noun == "text" else ("get", "ones")
+    gets, subject_noun = ("gets", "text") if noun == "text" else ("get", "ones")
     return (
-        f"per document, {effect.a} {noun} {gets} {estimand.amount(effect.value)} times the "
-        f"attention of {effect.b} {noun}"
+        f"per document, {effect.a} {subject_noun} {gets} {estimand.amount(effect.value)} times the "
+        f"attention of {effect.b} {subject_noun}"
     )
 
 
 @basis_words.register
 def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> str:
-    """Say what the answer is based on."""
+    """Say that the answer is a ratio, and give the number of queries and the neutral value."""
     neutral = estimand.amount(effect.neutral)
     return (
         f"{effect.a} / {effect.b}; {_queries(effect)}; neutral value {neutral}, the median of "
@@ -157,30 +171,35 @@ def _exposure_ratio_basis(estimand: ExposureRatioOfGroups, effect: Effect) -> st
 
 @answer_words.register
 def _property_lift(estimand: PropertyLiftOfFirstRanks, effect: Effect, noun: str) -> str:
-    """Answer in words: whether the first ranks are higher or lower in a property than the list."""
+    """Say whether the first ranks are higher or lower in a property than the list."""
     # Sides are called high-price and low-price; a value above 0 favours the first side.
     _, _, property_name = effect.a.partition("-")
     favours_first = effect.value > 0
     is_first_high = effect.a.startswith("high")
-    where = "higher" if favours_first == is_first_high else "lower"
-    return f"its first {estimand.cutoff} results are {where} in {property_name} than the whole list"
+    higher = "higher" if favours_first == is_first_high else "lower"
+    results_are = singular_or_plural(
+        _cutoff(estimand), "first result is", f"first {_cutoff(estimand)} results are"
+    )
+    return f"its {results_are} {higher} in {property_name} than the whole list"
 
 
 @basis_words.register
 def _property_lift_basis(estimand: PropertyLiftOfFirstRanks, effect: Effect) -> str:
-    """Say what the answer is based on."""
-    first, list_mean = (effect.details.get(name, math.nan) for name in ("mean_first", "mean_list"))
-    if math.isnan(first):
+    """Give the means of the property that the answer is the difference of."""
+    first_mean = effect.details.get("mean_first", math.nan)
+    list_mean = effect.details.get("mean_list", math.nan)
+    if math.isnan(first_mean):
         return _queries(effect)
     return (
-        f"mean {first:,.4g} in the first {estimand.cutoff}, weighted by exposure, and "
+        f"mean {first_mean:,.4g} in the first {estimand.cutoff}, weighted by exposure, and "
         f"{list_mean:,.4g} in the list; {_queries(effect)}"
     )
 
 
 @answer_words.register
 def _head_to_head(estimand: HeadToHeadTwins, effect: Effect, noun: str) -> str:
-    """Answer in words: how often either twin wins."""
+    """Say how often either twin wins."""
+    # Shares of all pairs of twins, or means over queries of the shares of each query's pairs.
     names = ("share_wins", "share_losses")
     if estimand.over == "queries":
         names = ("mean_wins", "mean_losses")
@@ -195,31 +214,31 @@ def _head_to_head(estimand: HeadToHeadTwins, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _head_to_head_basis(estimand: HeadToHeadTwins, effect: Effect) -> str:
-    """Say what the answer is based on."""
-    counts = {name: f"{int(effect.details[name]):,}" for name in ("wins", "losses", "ties")}
-    leads = f"{int(effect.details['query_wins']):,}"
+    """Count the pairs of twins and who wins them, and the queries in which one side leads."""
+    names = ("wins", "losses", "ties", "query_wins")
+    wins, losses, ties, query_wins = (int(effect.details[name]) for name in names)
     return (
-        f"{_pairs(effect)}: {effect.a} {counts['wins']}, {effect.b} {counts['losses']}, "
-        f"tied {counts['ties']}; {effect.a} leads in {leads} of {_queries(effect)}"
-        f"{_both_retrieved(effect)}"
+        f"{_pairs(effect)}: {effect.a} {wins:,}, {effect.b} {losses:,}, tied {ties:,}; "
+        f"{effect.a} leads in {query_wins:,} of {_queries(effect)}{_both_retrieved(effect)}"
     )
 
 
 def _both_retrieved(effect: Effect) -> str:
-    """Say who wins among pairs with both sides retrieved, where these are not all."""
-    both = effect.details.get("both", 0)
-    if not both or both == effect.details["pairs"]:
+    """Say who wins among the pairs of which both twins are retrieved; empty if all pairs are."""
+    pair_count = effect.details.get("both", 0)
+    if not pair_count or pair_count == effect.details["pairs"]:
         return ""
-    share_a, share_b = (100 * effect.details[name] / both for name in ("both_wins", "both_losses"))
+    share_a = 100 * effect.details["both_wins"] / pair_count
+    share_b = 100 * effect.details["both_losses"] / pair_count
     return (
-        f"; both sides retrieved in {int(both):,}: {effect.a} {share_a:.1f} %, "
+        f"; both sides retrieved in {int(pair_count):,}: {effect.a} {share_a:.1f} %, "
         f"{effect.b} {share_b:.1f} %"
     )
 
 
 @answer_words.register
 def _rank_gap(estimand: PairRankGap, effect: Effect, noun: str) -> str:
-    """Answer in words: how many ranks one twin is above the other."""
+    """Say how many ranks one twin is above the other."""
     size = estimand.amount(abs(effect.value), sign=False)
     where = "above" if effect.value > 0 else "below"
     return f"the {effect.a} version is {size} ranks {where} the {effect.b} version"
@@ -227,7 +246,7 @@ def _rank_gap(estimand: PairRankGap, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _rank_gap_basis(estimand: PairRankGap, effect: Effect) -> str:
-    """Say what the answer is based on."""
+    """Count the pairs of twins, and the sides that are not retrieved and have no rank."""
     if "absent" not in effect.details or not effect.queries:
         return _queries(effect)
     absent = f"{100 * effect.details['absent']:.0f} % of sides not retrieved"
@@ -236,7 +255,7 @@ def _rank_gap_basis(estimand: PairRankGap, effect: Effect) -> str:
 
 @basis_words.register
 def _score_gap_basis(estimand: PairScoreGap, effect: Effect) -> str:
-    """Say what the answer is based on."""
+    """Count the pairs of twins with two scores, and give the gap in the ranker's own unit."""
     if not effect.queries:
         return "no pair with two scores"
     if "raw" not in effect.details:
@@ -248,8 +267,8 @@ def _score_gap_basis(estimand: PairScoreGap, effect: Effect) -> str:
 
 @answer_words.register
 def _preference(estimand: PreferenceOfPairs, effect: Effect, noun: str) -> str:
-    """Answer in words: how often documents of a group are chosen."""
-    share = f"{50 + 100 * effect.value:.1f} %"
+    """Say how often documents of a group are chosen."""
+    share = f"{50 + 100 * effect.value:.1f} %"  # the value is the share minus one half
     return (
         f"{effect.a} {noun} are chosen in {share} of the decisions on {estimand.pairs} pairs, "
         "where 50 % is neutral"
@@ -258,13 +277,13 @@ def _preference(estimand: PreferenceOfPairs, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _preference_basis(estimand: PreferenceOfPairs, effect: Effect) -> str:
-    """Say what the answer is based on."""
+    """Say that the answer is a share minus one half, and give the number of queries."""
     return f"share of decisions for {effect.a} minus 50 %; {_queries(effect)}"
 
 
 @answer_words.register
 def _grade_gap(estimand: GradeGapOfTwins, effect: Effect, noun: str) -> str:
-    """Answer in words: how much higher a judge grades one twin."""
+    """Say how much higher a judge grades one twin."""
     if effect.value == 0:
         return "both twins get the same grade on average"
     side = effect.a if effect.value > 0 else effect.b
@@ -273,7 +292,7 @@ def _grade_gap(estimand: GradeGapOfTwins, effect: Effect, noun: str) -> str:
 
 @basis_words.register
 def _grade_gap_basis(estimand: GradeGapOfTwins, effect: Effect) -> str:
-    """Say what the answer is based on."""
+    """Count the pairs of twins that a judge graded."""
     pairs = counted(int(effect.details.get("pairs", 0)), "pair", "pairs")
     return f"{pairs} of twins; {_queries(effect)}"
 
@@ -289,16 +308,17 @@ def _attention_basis(estimand: AttentionEstimand, effect: Effect) -> str:
     ]
     if details["unlabelled"]:
         treatment = "treated as a class" if estimand.unlabelled == "class" else "left out"
-        results = f"{int(details['unlabelled']):,} of {int(details['listed']):,} results"
+        unlabelled_count, result_count = int(details["unlabelled"]), int(details["listed"])
+        results = share_of_all(unlabelled_count, result_count, "result", "results")
         parts.append(f"{results} without a label, {treatment}")
     if details["several"]:
-        several = f"{int(details['several']):,} results of several groups"
-        parts.append(f"{several}, shared equally")
+        results = counted(int(details["several"]), "result", "results")
+        parts.append(f"{results} of several groups, shared equally")
     return "; ".join([*filter(None, parts), _band_words(effect)])
 
 
 def _band_words(effect: Effect) -> str:
-    """Say whether an answer is inside the random band, and what that means.
+    """Say whether an answer lies inside the random band, and what that means.
 
     The band holds 95 % of the values that random rankings give.
     """
@@ -334,10 +354,11 @@ def _ndkl_details(estimand: NormalizedDiscountedDivergence, effect: Effect) -> s
 
 @_attention_details.register
 def _expected_exposure_details(estimand: ExpectedExposureLoss, effect: Effect) -> str:
-    """Say of what parts the loss of expected exposure consists: EE-D and EE-R.
+    """Say what the loss of expected exposure consists of: EE-D and EE-R.
 
-    EE-D is the squared length of the exposure, and EE-R its product with the ideal exposure. A
-    query that occurs several times has several rankings; their mean number is said too.
+    EE-D (disparity) is the squared length of the vector of exposures, and EE-R (relevance) its
+    product with the vector of ideal exposures. A query that occurs several times has several
+    rankings; their mean number is said too.
     """
     details = effect.details
     if not {"ee_d", "ee_r", "rankings"} <= details.keys():

@@ -1,11 +1,15 @@
-"""Sentences about controls: what each takes away, and what it changed."""
+"""Sentences about controls: what each takes away from texts, and how many texts it changed.
+
+A control ranks again without a difference between the two sides, such as their length, to see
+whether the tilt remains. Twins are versions of one text, one on each side.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ranktilt.auditing.result import ControlChange, Controlled, Obstacle
-from ranktilt.errors import counted
+from ranktilt.reporting.sentences.grammar import share_of_all
 
 _MEANINGS = {
     "raw": "nothing removed",
@@ -15,7 +19,7 @@ _MEANINGS = {
     "near-identical": "pairs with the same or nearly the same text left out (Jaccard ≥ {near:g})",
     "titles": "titles that twins share removed",
 }
-"""What a control removes."""
+"""What a control removes; ``raw`` is the row without a control."""
 _OBSTACLES: dict[Obstacle | None, str] = {
     "no twins": "no document has a twin",
     "saved run": "a saved run cannot be ranked again",
@@ -33,11 +37,12 @@ def control_meaning(controlled: Controlled) -> str:
 
 
 def control_change(change: ControlChange) -> str:
-    """Say how many texts a control changed, or why it was not applied; nothing of the raw row."""
+    """Say how many texts a control changed, or why it was not applied; empty for the raw row."""
     numbers = _numbers(change)
     if change.outcome == "unchanged":
-        stands = f"; raw values apply ({numbers})" if numbers else ""
-        return f"nothing to change{stands}"
+        # Texts were changed, but none that this run reads.
+        raw_values = f"; raw values apply ({numbers})" if numbers else ""
+        return f"nothing to change{raw_values}"
     if change.outcome == "not applicable":
         return _OBSTACLES[change.obstacle]
     if change.outcome == "nothing left":
@@ -48,15 +53,15 @@ def control_change(change: ControlChange) -> str:
 
 
 def _numbers(change: ControlChange) -> str:
-    """Say how much a control changed; nothing where it changed nothing."""
+    """Say how many texts or pairs a control changed; empty where it changed none."""
     if not change.changed:
         return ""
     if change.unit == "pairs":
-        return f"{change.changed:,} of {counted(change.total, 'pair', 'pairs')} left out"
-    return f"{change.changed:,} of {counted(change.total, 'document', 'documents')} changed"
+        return f"{share_of_all(change.changed, change.total, 'pair', 'pairs')} left out"
+    return f"{share_of_all(change.changed, change.total, 'document', 'documents')} changed"
 
 
-def derived(controlled: Controlled) -> dict[str, Any]:
+def derived_words(controlled: Controlled) -> dict[str, Any]:
     """Return the meaning and the effect of a control, which a file holds besides its fields."""
     return {
         "meaning": control_meaning(controlled),

@@ -1,4 +1,8 @@
-"""Where each kind of result is put in words; the modules are imported when one is shown."""
+"""Find the function that puts a result, or a part of one, in words.
+
+The tables name functions by ``module:function``, and a module is imported when its words are asked
+for, so that showing one kind of result does not load the sentences of all.
+"""
 
 from __future__ import annotations
 
@@ -9,51 +13,51 @@ from ranktilt.data.notes.base import Note
 from ranktilt.reporting.sentences.findings import Finding
 
 _DERIVED = {
-    "Audit": "verdicts:derived",
-    "Bench": "mitigation.mitigate:derived",
-    "CheckResult": "checking.check:derived",
-    "CitationAudit": "citing.cite:derived",
-    "CitationComparison": "citing.comparison:derived",
-    "Comparison": "comparison.meaning:derived",
-    "ContextExperiment": "citing.context_experiment:derived",
-    "Controlled": "controls:derived",
-    "Equivalence": "checking.check:derived_equivalence",
-    "FactorEffects": "explaining.factors:derived",
-    "FamilyPreference": "judging.judge:derived_preference",
-    "FaultRow": "checking.faults:derived",
-    "FileReport": "checking.file_report:derived",
-    "Gate": "gate:derived",
-    "GateRow": "gate:derived_row",
-    "JudgeAudit": "judging.judge:derived",
-    "JudgeDrift": "judging.drift:derived",
-    "LimitCheck": "gate:derived_check",
-    "PairwiseAudit": "pairwise:derived",
-    "ProbeFigure": "explaining.probes:derived_part",
-    "ProbeResult": "explaining.probes:derived",
-    "ProbeTable": "explaining.probes:derived_part",
-    "RunRanks": "comparison.run_ranks:derived",
-    "SourceAudits": "source_audits:derived",
-    "TrainingStudy": "training_study:derived",
-    "UnmatchedCall": "notes.comparisons:derived_unmatched",
+    "Audit": "verdicts:derived_words",
+    "Bench": "mitigation.mitigate:derived_words",
+    "CheckResult": "checking.check:derived_words",
+    "CitationAudit": "citing.cite:derived_words",
+    "CitationComparison": "citing.comparison:derived_words",
+    "Comparison": "comparison.meaning:derived_words",
+    "ContextExperiment": "citing.context_experiment:derived_words",
+    "Controlled": "controls:derived_words",
+    "Equivalence": "checking.check:derived_equivalence_words",
+    "FactorEffects": "explaining.factors:derived_words",
+    "FamilyPreference": "judging.judge:derived_preference_words",
+    "FaultRow": "checking.faults:derived_words",
+    "FileReport": "checking.file_report:derived_words",
+    "Gate": "gate:derived_words",
+    "GateRow": "gate:derived_row_words",
+    "JudgeAudit": "judging.judge:derived_words",
+    "JudgeDrift": "judging.drift:derived_words",
+    "LimitCheck": "gate:derived_check_words",
+    "PairwiseAudit": "pairwise:derived_words",
+    "ProbeFigure": "explaining.probes:derived_part_words",
+    "ProbeResult": "explaining.probes:derived_words",
+    "ProbeTable": "explaining.probes:derived_part_words",
+    "RunRanks": "comparison.run_ranks:derived_words",
+    "SourceAudits": "source_audits:derived_words",
+    "TrainingStudy": "training_study:derived_words",
+    "UnmatchedCall": "notes.comparisons:derived_unmatched_words",
 }
-"""The function that puts a result, or a part of one, in words, by its class."""
+"""Function for the words that a file holds, by the class of a result or of its part."""
 _LEADING = {
-    "Bench": "mitigation.mitigate:leading",
-    "CitationAudit": "citing.cite:leading",
-    "CitationComparison": "citing.comparison:leading",
-    "Comparison": "comparison.compare:leading",
-    "ContextExperiment": "citing.context_experiment:leading",
-    "ExplainedGaps": "explaining.properties:leading",
-    "FactorEffects": "explaining.factors:leading",
-    "Gate": "gate:leading",
-    "JudgeAudit": "judging.judge:leading",
-    "JudgeDrift": "judging.drift:leading",
-    "PairwiseAudit": "pairwise:leading",
-    "RunRanks": "comparison.run_ranks:leading",
-    "SequentialAudit": "sequential:leading",
-    "TrainingStudy": "training_study:leading",
+    "Bench": "mitigation.mitigate:leading_finding",
+    "CitationAudit": "citing.cite:leading_finding",
+    "CitationComparison": "citing.comparison:leading_finding",
+    "Comparison": "comparison.compare:leading_finding",
+    "ContextExperiment": "citing.context_experiment:leading_finding",
+    "ExplainedGaps": "explaining.properties:leading_finding",
+    "FactorEffects": "explaining.factors:leading_finding",
+    "Gate": "gate:leading_finding",
+    "JudgeAudit": "judging.judge:leading_finding",
+    "JudgeDrift": "judging.drift:leading_finding",
+    "PairwiseAudit": "pairwise:leading_finding",
+    "RunRanks": "comparison.run_ranks:leading_finding",
+    "SequentialAudit": "sequential:leading_finding",
+    "TrainingStudy": "training_study:leading_finding",
 }
-"""The finding that leads, by the class of the result."""
+"""Function for the finding that a result is headed by, by the class of the result."""
 _SENTENCES = {
     "ChangeVerdict": "comparison.compare:change_verdict_sentence",
     "Mismatch": "notes.comparisons:mismatch_words",
@@ -61,17 +65,17 @@ _SENTENCES = {
     "ProbeResult": "explaining.probes:probe_summary",
     "Verdict": "verdicts:verdict_sentence",
 }
-"""The sentence of a verdict, a mismatch, or a probe's finding, by its class."""
+"""Function for the sentence of a verdict, a mismatch or a probe's finding, by its class."""
 
 
 def derived(record: Any) -> dict[str, Any]:
     """Return the words that a file holds of a result, or of a part of it, besides the fields.
 
-    Most parts have none.
+    They follow from the fields, and are not read back. Most parts have none.
     """
     if isinstance(record, Note):
-        of_note: dict[str, Any] = _function("notes:derived")(record)
-        return of_note
+        note_words: dict[str, Any] = _function("notes:derived_words")(record)
+        return note_words
     name = type(record).__name__
     if name not in _DERIVED:
         return {}
@@ -80,7 +84,7 @@ def derived(record: Any) -> dict[str, Any]:
 
 
 def leading_finding(result: Any) -> Finding:
-    """Return the finding of a result that leads."""
+    """Return the finding that a result is headed by."""
     name = type(result).__name__
     if name not in _LEADING:
         return Finding(kind="described", sentence="Nothing was compared.")
@@ -91,8 +95,8 @@ def leading_finding(result: Any) -> Finding:
 def sentence(record: Any) -> str:
     """Return a verdict, a note, or what a probe found in words."""
     if isinstance(record, Note):
-        words_of_note: str = _function("notes:note_sentence")(record)
-        return words_of_note
+        note_sentence: str = _function("notes:note_sentence")(record)
+        return note_sentence
     words: str = _function(_SENTENCES[type(record).__name__])(record)
     return words
 

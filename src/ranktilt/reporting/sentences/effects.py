@@ -1,4 +1,11 @@
-"""An effect in words: its answer with its numbers, and why it decides nothing."""
+"""An effect in words: its answer with its numbers, and why it decides nothing.
+
+An effect is the answer of one run to one question about two groups, such as Relative Δ; the
+question is its estimand. A tilt is an effect that says whom the run favours. An answer is neutral
+where it favours neither group, and level where it is shown to be as near to neutral as the margin.
+
+Functions whose name ends in ``_words`` return a part of a sentence.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +24,7 @@ def effect_words(effect: Effect, noun: str) -> str:
     """Say an answer in plain words, then its numbers, and the neutral value where it is not 0.
 
     The words begin with the favoured side; the numbers keep the sign that tables and files have.
+    `noun` is what groups are of: ``text`` or ``documents``.
     """
     estimand = effect.estimand
     if math.isnan(effect.value):
@@ -25,11 +33,12 @@ def effect_words(effect: Effect, noun: str) -> str:
     words = answer_words(estimand, effect.seen_from(favoured), noun)
     name = f"{estimand.term} " if isinstance(estimand, RelativeDelta) else ""
     value = f"{name}{estimand.answer(effect.value)}"
+    says_neutral_value = words.endswith("is neutral")  # as "where 50 % is neutral"
     numbers = [
         " ".join(filter(None, (value, interval_words(effect)))),
-        "" if words.endswith("is neutral") else neutral_words(effect),
+        "" if says_neutral_value else neutral_words(effect),
         observed_words(effect),
-        corrected_p(effect),
+        corrected_p_words(effect),
     ]
     return f"{words} ({', '.join(filter(None, numbers))})"
 
@@ -50,7 +59,10 @@ def observed_words(effect: Effect) -> str:
 
 
 def interval_words(effect: Effect) -> str:
-    """Print an interval, with digits enough to tell it from level; empty where there is none."""
+    """Print an interval, with digits enough to tell its ends from the neutral value.
+
+    Empty where there is no interval.
+    """
     estimand = effect.estimand
     if not effect.has_interval:
         return ""
@@ -62,14 +74,14 @@ def interval_words(effect: Effect) -> str:
 
 
 def tilt_name(tilt: Effect) -> str:
-    """Name what an effect is one of: Relative Δ, or the estimand."""
+    """Name the quantity of a tilt: ``Relative Δ``, or the estimand with its cutoff."""
     return tilt.estimand.term if isinstance(tilt.estimand, RelativeDelta) else tilt.name
 
 
 def tilt_numbers(tilt: Effect, *limits: float) -> str:
     """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``.
 
-    The interval has digits enough to tell its ends from the limits, which are in its own unit.
+    The interval has digits enough to tell its ends from the limits, in the unit of `tilt.value`.
     """
     estimand = tilt.estimand
     if not tilt.has_interval:
@@ -83,56 +95,77 @@ def tilt_numbers(tilt: Effect, *limits: float) -> str:
     return f"{estimand.answer(tilt.value)} [{low}, {high}]"
 
 
-def bounds(low: float, high: float, *limits: float) -> str:
-    """Print an interval of percentages, with digits enough to tell its ends from the limits."""
+def signed_interval(low: float, high: float, *limits: float) -> str:
+    """Print an interval with signs, and digits enough to tell its ends from the limits.
+
+    Such as ``[+1.0, +9.0]``; all numbers are in one unit, percent or points.
+    """
     digits = digits_apart((low, high), limits)
     return f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
-def corrected_p(effect: Effect) -> str:
+def corrected_p_words(effect: Effect) -> str:
     """Print the corrected p with its name; empty where there is none."""
     if math.isnan(effect.p_corrected):
         return ""
     return f"corrected p {probability(effect.p_corrected)}"
 
 
-def across(p: float, neutral: str) -> str:
-    """Say why nothing is shown although p is below .05; empty where it is not."""
+def low_p_words(p: float, neutral: str) -> str:
+    """Say why a corrected p below .05 shows nothing, if the interval includes `neutral`.
+
+    Empty where p is not below .05.
+    """
     return f"p is below .05, but the interval includes {neutral}" if p < ALPHA else ""
 
 
-def too_few(effect: Effect) -> str:
+def too_few_words(effect: Effect) -> str:
     """Say that there is too little for a verdict; empty where there is enough."""
     if effect.testable:
         return ""
+    # The effective number is smaller than that of queries where these repeat the same documents.
     if effect.sample >= effect.queries:
         queries = counted(effect.queries, "query is", "queries are")
         return f"{queries} too few for a verdict ({FEWEST} needed)"
-    ones = "one" if effect.sample == 1 else "ones"
+    number = f"{effect.sample:.3g}"
+    ones = "one" if number == "1" else "ones"
     return (
-        f"these queries and documents are worth {effect.sample:.3g} independent {ones}, "
+        f"these queries and documents are worth {number} independent {ones}, "
         f"too few for a verdict ({FEWEST} needed)"
     )
 
 
-def cannot_vary(effect: Effect) -> str:
-    """Say what keeps an answer from being level, however close it is; empty where nothing does."""
+def cannot_vary_words(effect: Effect) -> str:
+    """Say why an answer cannot be called level, however close to neutral it is.
+
+    Most lists could not have come out otherwise. Empty where they could.
+    """
     if effect.can_be_level or effect.variation is None:
         return ""
     return f"{variation_words(effect.variation)}, so it cannot be shown to be level"
 
 
-def could_detect(effect: Effect) -> str:
-    """Say which tilt these queries would find four times in five."""
-    estimand = effect.estimand
-    if not effect.detectable <= estimand.bounds[1] - estimand.neutral:
+def detectable_words(effect: Effect) -> str:
+    """Say which tilt these queries would find four times in five, that is, with 80 % power."""
+    size = detectable_size(effect)
+    if not size:
         return "these queries could not detect any tilt"
+    return f"these queries would find a tilt of {size} four times in five, a smaller one less often"
+
+
+def detectable_size(effect: Effect) -> str:
+    """Print the smallest tilt that these queries would find four times in five: ``12 points``.
+
+    Empty if it is not known, or larger than any tilt can be.
+    """
+    estimand = effect.estimand
+    largest_tilt = estimand.bounds[1] - estimand.neutral
+    if not effect.detectable <= largest_tilt:  # too large, or NaN
+        return ""
+    # A size in percent or points is not known so precisely that decimals would mean something.
     is_percent = estimand.scale == 100 or estimand.suffix == " %"
     size = estimand.amount(effect.detectable, sign=False, digits=0 if is_percent else None)
-    return (
-        f"these queries would find a tilt of {size}{estimand.suffix} four times in five, a smaller "
-        "one less often"
-    )
+    return f"{size}{estimand.suffix}"
 
 
 def common_words(change: Change) -> str:
@@ -140,7 +173,7 @@ def common_words(change: Change) -> str:
     return f"on {counted(change.queries, 'common query', 'common queries')}"
 
 
-def undefined(effect: Effect) -> str:
+def undefined_words(effect: Effect) -> str:
     """Say why an effect has no value."""
     is_of_relevance = isinstance(effect.estimand, RelativeDelta)
     if effect.queries == 0:

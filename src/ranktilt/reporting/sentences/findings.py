@@ -1,4 +1,4 @@
-"""Findings: each thing that a result says, in words, and how much it matters."""
+"""Findings: each statement of a result in words, and what it needs to be sorted and coloured."""
 
 from __future__ import annotations
 
@@ -11,34 +11,38 @@ from ranktilt.reporting.tones import Tone
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that a result says, and how much it matters."""
+    """A statement of a result, such as whom a run favours, and how much it matters."""
 
     kind: FindingKind
-    """What sort of statement it is."""
+    """Kind of the statement: ``favours``, ``level``, ``described`` and so on."""
     sentence: str
     """The statement."""
     size: float = 0.0
-    """Distance from level in margins; comparable between findings of one kind."""
+    """Size by which findings of one kind are sorted, mostly the distance from neutral in margins.
+    """
     run: str = ""
-    """Name of the ranker; empty where it is about none."""
+    """Name of the ranker, judge or kind of pairs that it is about; empty for none."""
     verdict: Verdict | None = None
-    """The verdict on the run, where it is one."""
+    """Verdict that the sentence says; None if it says something else."""
     tone: Tone = ""
-    """The tone of its sentence."""
+    """Tone of the sentence, which gives its colour; empty for the tone of its kind."""
 
     @property
     def order(self) -> tuple[int, float]:
-        """Its place among findings: by kind, the largest first."""
+        """Sort key among findings: by kind, and the largest first."""
         return finding_order(self.kind, self.size)
 
 
-def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Put findings in the order in which they come; those of equal weight stay in theirs."""
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Sort findings by kind and size; equal ones stay in the order that they have."""
     return tuple(sorted(findings, key=lambda finding: finding.order))
 
 
-def first_of(findings: Sequence[Finding], nothing: str = "Nothing was compared.") -> Finding:
-    """Return the first finding as a headline; `nothing` is said where there is none."""
+def first_finding(findings: Sequence[Finding], nothing: str = "Nothing was compared.") -> Finding:
+    """Return the first finding, with a full stop, as a headline.
+
+    Without findings the headline is the sentence `nothing`.
+    """
     if not findings:
         return Finding(kind="described", sentence=nothing)
     first = findings[0]

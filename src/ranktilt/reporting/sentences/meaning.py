@@ -1,7 +1,12 @@
 """The meaning of verdicts, for somebody who reads nothing else.
 
 A page shows it below its headline. It says who is favoured, how sure that is, and what to do about
-it, in words that need no glossary. Other kinds of results have theirs beside their sentences.
+it, in words that need no glossary. The meanings of other results are in the modules with their
+sentences, such as `gate.gate_meaning`.
+
+A verdict is the answer of a run to its primary question about two groups: it favours a side, is
+level (within a margin of neutral) or inconclusive. A question about all groups at once names no
+side; its verdict says whether the answer lies outside of what random rankings give.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps,
 from ranktilt.reporting.sentences.explaining.text_words import plain_words
 from ranktilt.reporting.sentences.explaining.theorem import theorem_findings, theorem_meaning
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 
 if TYPE_CHECKING:
     from ranktilt.auditing.replay_log.result import ReplayedLog
@@ -32,13 +38,16 @@ UNDECIDED = (
 )
 """What an inconclusive answer means."""
 NOT_RELEVANCE = "Do not read the order as relevance alone"
-"""What to do where a side is favoured."""
+"""What to do where a side is favoured; without a full stop, as some sentences go on."""
 _MOST_NAMED = 3
 """Most names that a sentence lists."""
 
 
 def audit_meaning(audit: Audit, findings: Sequence[Finding]) -> str:
-    """Say what an audit means; `findings` are its verdicts and conflicts."""
+    """Say what an audit means.
+
+    `findings` are its verdicts and its conflicts: measures that favour different sides.
+    """
     if not audit.judged_pairs:
         return "No groups were compared, so nothing here says who is favoured."
     verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
@@ -51,7 +60,7 @@ def audit_meaning(audit: Audit, findings: Sequence[Finding]) -> str:
 
 
 def _tilted_elsewhere(audit: Audit, verdicts: Sequence[Verdict]) -> str:
-    """Name a question that is tilted beyond the margin where the primary one is level."""
+    """Name a question with a tilt beyond the margin; the primary one is level. Empty for none."""
     runs = {verdict.run for verdict in verdicts}
     for effect in (*audit.tilts, *audit.card):
         is_other = effect.measure != repr(audit.primary) and effect.run in runs
@@ -69,15 +78,15 @@ def _few_queries(verdicts: Sequence[Verdict]) -> str:
     query_counts = [verdict.effect.queries for verdict in verdicts if verdict.side is not None]
     if not query_counts or min(query_counts) >= FEW_QUERIES:
         return ""
-    queries = counted(min(query_counts), "query", "queries")
-    return (
-        f" Only {queries} compare the groups. That is too few to rely on; ask at least "
-        f"{FEW_QUERIES}."
-    )
+    queries = counted(min(query_counts), "query compares", "queries compare")
+    return f" Only {queries} the groups. That is too few to rely on; ask at least {FEW_QUERIES}."
 
 
 def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False) -> str:
-    """Say what verdicts on rankers mean together."""
+    """Say what verdicts on rankers mean together.
+
+    With `several_pairs` of groups, the groups that are favoured are counted and not named.
+    """
     outside = [verdict for verdict in verdicts if verdict.kind == "outside"]
     favoured = [verdict for verdict in verdicts if verdict.side is not None]
     if outside:
@@ -95,10 +104,11 @@ def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False
 
 def _outside_meaning(outside: Sequence[Verdict]) -> str:
     """Say what attention that differs from random rankings means."""
-    runs = join_words(list(dict.fromkeys(verdict.run for verdict in outside))[:_MOST_NAMED])
+    runs = list(dict.fromkeys(verdict.run for verdict in outside))[:_MOST_NAMED]
+    spread = singular_or_plural(len(runs), "spreads", "spread")
     return (
-        f"{runs} spreads attention over the groups differently from random rankings, by more than "
-        "chance explains. This question names no favoured side."
+        f"{join_words(runs)} {spread} attention over the groups differently from random rankings, "
+        "by more than chance explains. This question names no favoured side."
     )
 
 
@@ -120,7 +130,10 @@ def unfavoured_meaning(verdicts: Sequence[Verdict]) -> str:
 
 
 def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
-    """Say what it means that some rankers favour a side of the same pair of groups."""
+    """Say what it means that some rankers favour a side of the same pair of groups.
+
+    `rest` is the number of verdicts that favour none.
+    """
     first = favoured[0]
     sides = list(dict.fromkeys(str(verdict.side) for verdict in favoured))
     if len(sides) > 1:
@@ -132,23 +145,23 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
             f"Which ranker you choose decides who is seen first: {join_words(names)}, each by more "
             f"than chance explains. {NOT_RELEVANCE}."
         )
-    side, unfavoured = sides[0], first.b if sides[0] == first.a else first.a
+    side = sides[0]
+    unfavoured = first.b if side == first.a else first.a
     runs = list(dict.fromkeys(verdict.run for verdict in favoured))
     subject = join_words(runs) if len(runs) <= _MOST_NAMED else f"{len(runs)} rankers"
-    verb = "puts" if len(runs) == 1 else "put"
+    put = singular_or_plural(len(runs), "puts", "put")
     relevant = "equally relevant " if isinstance(first.effect.estimand, RelativeDelta) else ""
-    size = _advice(favoured)
     others = ""
     if rest:
         others = f" This is not shown for {counted(rest, 'other ranker', 'other rankers')}."
     return (
-        f"{subject} {verb} {side} {first.noun} ahead of {relevant}{unfavoured} {first.noun}, by "
-        f"more than chance explains{size}.{others}"
+        f"{subject} {put} {side} {first.noun} ahead of {relevant}{unfavoured} {first.noun}, by "
+        f"more than chance explains{_size_or_advice(favoured)}.{others}"
     )
 
 
-def _advice(favoured: Sequence[Verdict]) -> str:
-    """Say how to take a favoured side: as slight, or as more than relevance."""
+def _size_or_advice(favoured: Sequence[Verdict]) -> str:
+    """Say that all are slight, that is, within the margin; otherwise what to do about it."""
     if all(verdict.slight for verdict in favoured):
         return f", but by no more than {margin_words(favoured[0].margin)}, which you count as level"
     return f". {NOT_RELEVANCE}"
@@ -156,6 +169,7 @@ def _advice(favoured: Sequence[Verdict]) -> str:
 
 def explanation_meaning(explanation: Explanation) -> str:
     """Say what differences between texts mean, or what goes with rankers' gaps."""
+    # The gap of a ranker is the mean difference of its scores between versions of one text.
     gaps = attributed_gaps(explanation)
     if gaps:
         return attribution_meaning(gaps)
@@ -175,14 +189,18 @@ def explanation_meaning(explanation: Explanation) -> str:
             "The two sides' texts are alike in everything measured, so a tilt would need another "
             "explanation."
         )
-    checked = theorem_findings([*chain.from_iterable(r.findings for r in explanation.results)])
-    if checked:
-        return theorem_meaning(checked)
+    findings = chain.from_iterable(result.findings for result in explanation.results)
+    theorem_checks = theorem_findings(list(findings))
+    if theorem_checks:
+        return theorem_meaning(theorem_checks)
     return "This describes the texts. Only an audit shows whom a ranker favours."
 
 
 def replayed_meaning(replayed: ReplayedLog) -> str:
-    """Say whether a published run shows what its model can do."""
+    """Say whether a published run shows what its model can do.
+
+    The log holds the answers of a model that was asked to rank passages.
+    """
     total = len(replayed.answers)
     share = replayed.unreadable / total if total else math.nan
     if replayed.passed is False:

@@ -1,4 +1,4 @@
-"""Sentences about next steps: the purpose of each command."""
+"""Next steps in words: commands to type after a result, each with its purpose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _WORDS: dict[StepKind, str] = {
     "fail": "Fail a build on this tilt in CI",
     "card": "Ask other questions, some with more power",
 }
-"""Purpose of a step."""
+"""Purpose of a command, by the kind of its step."""
+_OUTPUT_OPTIONS = ("--format", "--json", "--output", "-o")
+"""Options of the output with a value, which a step does not repeat."""
+_OUTPUT_FLAGS = ("--quiet",)
+"""Options of the output without a value."""
 
 
 def step_words(step: NextStep) -> str:
@@ -27,6 +31,7 @@ def step_words(step: NextStep) -> str:
             f"About {step.needed:,} queries in all (you have {step.queries:,}) would find a tilt "
             f"of ±{SHOWN:g} points four times in five; audit again with more"
         )
+    # A control takes a confound away, such as a difference in length, and ranks again.
     words = _WORDS[step.kind]
     return f"{words}, after control {step.control}" if step.control else words
 
@@ -46,23 +51,16 @@ def step_row(step: NextStep) -> dict[str, Any]:
     return {"text": step_words(step), "command": step.command}
 
 
-_OUTPUT_OPTIONS = ("--format", "--json", "--output", "-o")
-"""Options of the output with a value, which a step does not repeat."""
-_OUTPUT_FLAGS = ("--quiet",)
-"""Options of the output without a value."""
-
-
 def without_output(words: Sequence[str]) -> list[str]:
-    """Leave out of a command where its result goes, so that it can be typed again."""
-    others = list[str]()
-    is_value = False
+    """Leave out of a command the options that say where its result goes, to type it again."""
+    with_value = tuple(f"{option}=" for option in _OUTPUT_OPTIONS)  # as --json=FILE
+    kept_words = list[str]()
+    is_value = False  # whether this word is the value of the option before
     for word in words:
         if is_value:
             is_value = False
         elif word in _OUTPUT_OPTIONS:
             is_value = True
-        elif word not in _OUTPUT_FLAGS and not word.startswith(
-            tuple(f"{option}=" for option in _OUTPUT_OPTIONS)
-        ):
-            others.append(word)
-    return others
+        elif word not in _OUTPUT_FLAGS and not word.startswith(with_value):
+            kept_words.append(word)
+    return kept_words

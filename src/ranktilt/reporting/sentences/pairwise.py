@@ -1,4 +1,8 @@
-"""Pairwise audits in words: whom a model favours on each kind of pairs."""
+"""Pairwise audits in words: whom a model favours on each kind of pairs.
+
+A language model is asked which of two documents, one of each side, answers a query better, in both
+orders. Both documents of a pair are relevant, or both are irrelevant: these are the kinds of pairs.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,11 @@ from typing import Any
 
 from ranktilt.auditing.answer.verdict import margins
 from ranktilt.auditing.pairwise.result import PairOutcome, PairVerdict, PairwiseAudit
-from ranktilt.errors import counted, join_words
+from ranktilt.errors import join_words
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, ranked
+from ranktilt.reporting.sentences.findings import Finding, sort_findings
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.meaning import unfavoured_meaning
 from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
@@ -23,9 +28,9 @@ _FIRST_STAGE = "bm25@20"
 
 
 def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
-    """Return the verdicts, the largest first.
+    """Return the verdicts, the largest tilt first.
 
-    `Finding.run` has the kind of pairs, because a pairwise audit has a single model.
+    `Finding.run` is the kind of pairs, because a pairwise audit has a single model.
     """
     findings = []
     for outcome in audit.outcomes:
@@ -38,26 +43,26 @@ def pairwise_findings(audit: PairwiseAudit) -> tuple[Finding, ...]:
             verdict=verdict,
         )
         findings.append(finding)
-    return ranked(findings)
+    return sort_findings(findings)
 
 
-def leading(audit: PairwiseAudit) -> Finding:
+def leading_finding(audit: PairwiseAudit) -> Finding:
     """Return the finding that leads: whom a model favours on pairs of each kind."""
     findings = pairwise_findings(audit)
     if not findings:
         return Finding(kind="described", sentence=f"{audit.model}: nothing was compared.")
-    words = {"level": "is level", "inconclusive": "is inconclusive"}
-    kinds: dict[str, list[str]] = {}
+    verbs = {"level": "is level", "inconclusive": "is inconclusive"}
+    pair_kinds_by_verb: dict[str, list[str]] = {}
     for finding in findings:
         side = None if finding.verdict is None else finding.verdict.side
-        verb = words.get(finding.kind, f"favours {side} documents")
-        kinds.setdefault(verb, []).append(finding.run)
+        verb = verbs.get(finding.kind, f"favours {side} documents")
+        pair_kinds_by_verb.setdefault(verb, []).append(finding.run)
     kind_order: list[str] = [outcome.kind for outcome in audit.outcomes]
-    parts = [
-        f"{verb} on {join_words(sorted(names, key=kind_order.index))} pairs"
-        for verb, names in kinds.items()
+    clauses = [
+        f"{verb} on {join_words(sorted(pair_kinds, key=kind_order.index))} pairs"
+        for verb, pair_kinds in pair_kinds_by_verb.items()
     ]
-    sentence = f"{audit.model} {join_words(parts)}."
+    sentence = f"{audit.model} {join_words(clauses)}."
     return Finding(kind=findings[0].kind, size=findings[0].size, sentence=sentence)
 
 
@@ -65,19 +70,24 @@ def pair_verdict_sentence(verdict: PairVerdict) -> str:
     """Say whom a model favours on one kind of pairs, or why nothing was decided."""
     if verdict.outcome.decided:
         return verdict_sentence(verdict)
-    reason = _undecided(verdict.outcome)
+    reason = _reason_undecided(verdict.outcome)
     return f"{verdict.run}: inconclusive on {verdict.outcome.kind} pairs: {reason}"
 
 
-def _undecided(outcome: PairOutcome) -> str:
-    """Say why nothing was decided on a kind of pairs."""
-    pairs = counted(outcome.pairs, "pair", "pairs")
+def _reason_undecided(outcome: PairOutcome) -> str:
+    """Say why no pair of a kind was decided.
+
+    A pair is unparsed if an answer names neither document, and inconsistent if the model chooses
+    another document when they are shown in the other order. Both are shares of the pairs.
+    """
+    all_pairs = share_of_all(outcome.pairs, outcome.pairs, "pair", "pairs")
     if not outcome.pairs and math.isnan(outcome.unparsed.value):
         return "no pair was asked about in both orders"
     if outcome.unparsed.value == 1:
-        return f"no answer could be read, {outcome.pairs:,} of {pairs} are unparsed"
+        are = singular_or_plural(outcome.pairs, "is", "are")
+        return f"no answer could be read, {all_pairs} {are} unparsed"
     if outcome.inconsistent.value == 1:
-        return f"both orders disagree on {outcome.pairs:,} of {pairs}"
+        return f"both orders disagree on {all_pairs}"
     unparsed = rounded(100 * outcome.unparsed.value)
     inconsistent = rounded(100 * outcome.inconsistent.value)
     return f"{unparsed} % of the pairs are unparsed, and both orders disagree on {inconsistent} %"
@@ -120,9 +130,9 @@ def pairwise_next_commands(audit: PairwiseAudit) -> tuple[NextCommand, ...]:
 
 
 def _after_a_preference(audit: PairwiseAudit, path: str) -> Iterator[NextCommand]:
-    """Yield commands after a shown preference.
+    """Yield commands after a preference is shown.
 
-    They show whether whole rankings favour the side too, and how the two sides' texts differ.
+    One shows whether whole rankings favour the side too, and one how the two sides' texts differ.
     """
     spec = audit.spec
     split = spec.get("split")
@@ -138,7 +148,10 @@ def _after_a_preference(audit: PairwiseAudit, path: str) -> Iterator[NextCommand
 
 
 def _more_pairs(audit: PairwiseAudit, words: list[str]) -> NextCommand:
-    """Return the command with twice as many pairs; stored choices are read again unchanged."""
+    """Return the command with twice as many pairs, or the same command for stored choices.
+
+    `words` are those of the command that made the audit, without options of its output.
+    """
     pairs = audit.spec.get("pairs")
     if pairs is None:
         text = "Store choices on more queries, then read them again"
@@ -151,14 +164,14 @@ def _more_pairs(audit: PairwiseAudit, words: list[str]) -> NextCommand:
 
 
 def _value_of(words: Sequence[str], option: str) -> str | None:
-    """Return what follows an option in a command; None where it is not there."""
+    """Return the word after an option in a command; None if the command has no such option."""
     for word, value in pairwise(words):
         if word == option:
             return value
     return None
 
 
-def derived(audit: PairwiseAudit) -> dict[str, Any]:
+def derived_words(audit: PairwiseAudit) -> dict[str, Any]:
     """Return the sentences that a saved audit has beside its data: verdicts and next steps."""
     verdicts = [audit.verdict(outcome) for outcome in audit.outcomes]
     return {

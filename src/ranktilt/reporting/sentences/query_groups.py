@@ -1,4 +1,8 @@
-"""Sentences about groups of queries: whether they differ, and where the tilt is largest."""
+"""Sentences about groups of queries: whether they differ, and where the tilt is largest.
+
+A tilt is how much a ranker favours one of two groups of documents. A breakdown computes it for each
+group of queries, that is, each value of a column, and tests whether these groups differ.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,13 @@ from ranktilt.auditing.query_groups.result import (
 )
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import decimal, probability
-from ranktilt.reporting.sentences.effects import corrected_p, interval_words, neutral_words
+from ranktilt.reporting.sentences.effects import corrected_p_words, interval_words, neutral_words
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 
 _MOST_SENTENCES = 4
-"""Rankers and pairs of groups that have a sentence each; of more, those whose groups differ."""
+"""Most sentences about a ranker and a pair of groups each; of more, those that differ have one."""
 _MOST_NAMED = 4
-"""Groups that a sentence names."""
+"""Most groups of queries that a sentence names."""
 
 
 def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str]:
@@ -30,46 +35,50 @@ def breakdown_sentences(breakdown: QueryBreakdown, primary: str) -> Iterator[str
     Only the primary question is answered in words.
     """
     differences = [row for row in breakdown.differences if row.question == primary]
-    several = len({(row.a, row.b) for row in differences}) > 1
-    rows = differences
+    several_pairs = len({(row.a, row.b) for row in differences}) > 1
+    sentence_rows = differences
     if len(differences) > _MOST_SENTENCES:
-        rows = [row for row in differences if row.is_shown]
-    for difference in rows:
-        yield _breakdown_sentence(breakdown, difference, several=several)
-    if len(rows) < len(differences):
+        sentence_rows = [row for row in differences if row.is_shown]
+    for difference in sentence_rows:
+        yield _breakdown_sentence(breakdown, difference, several_pairs=several_pairs)
+    others = len(differences) - len(sentence_rows)
+    if others:
         yield (
-            f"in {len(differences) - len(rows)} of {len(differences)} answers, groups of queries "
-            f"by {breakdown.column} are not shown to differ"
+            f"in {others} of {len(differences)} answers, groups of queries by {breakdown.column} "
+            "are not shown to differ"
         )
 
 
 def _breakdown_sentence(
-    breakdown: QueryBreakdown, difference: GroupDifference, *, several: bool
+    breakdown: QueryBreakdown, difference: GroupDifference, *, several_pairs: bool
 ) -> str:
     """Say of one ranker and pair whether groups of queries differ, and where its tilt is largest.
 
-    A group that is the only one with queries enough is the largest of none.
+    No largest tilt is named if fewer than two groups of queries can be compared.
     """
-    worst = None if math.isnan(difference.p) else breakdown.worst(difference)
-    is_sided = worst is None or worst.effect.estimand.sided
+    largest = None if math.isnan(difference.p) else breakdown.worst(difference)
+    is_sided = largest is None or largest.effect.estimand.sided
     noun = "the tilt" if is_sided else difference.question
     words = difference_words(breakdown.column, difference, noun)
-    sentence = f"{subject(difference, several=several)}: {words}"
-    if worst is None:
+    sentence = f"{row_subject(difference, several_pairs=several_pairs)}: {words}"
+    if largest is None:
         return sentence
-    return f"{sentence}; {_worst_words(worst, len(difference.groups))}"
+    return f"{sentence}; {_largest_words(largest, len(difference.groups))}"
 
 
-def subject(row: GroupDifference | TiltVariance, *, several: bool) -> str:
-    """Name the ranker, and the pair of groups where there are several."""
+def row_subject(row: GroupDifference | TiltVariance, *, several_pairs: bool) -> str:
+    """Name the ranker, and the pair of groups where there are several.
+
+    Answers of an engine have no ranker, and the pair is named alone.
+    """
     pair = f"{row.a} | {row.b}"
     if not row.run:
         return pair
-    return f"{row.run}, {pair}" if several else row.run
+    return f"{row.run}, {pair}" if several_pairs else row.run
 
 
 def difference_words(column: str, difference: GroupDifference, noun: str = "the tilt") -> str:
-    """Say whether the groups of queries differ in what `noun` names."""
+    """Say whether groups of queries by a column differ; `noun` names what they may differ in."""
     groups = f"groups of queries by {column}"
     if math.isnan(difference.p):
         return f"{groups} cannot be compared: fewer than two have {FEWEST} queries that count"
@@ -79,43 +88,53 @@ def difference_words(column: str, difference: GroupDifference, noun: str = "the 
     return f"{noun} is not shown to differ between {groups} ({p})"
 
 
-def _worst_words(worst: GroupAnswer, count: int) -> str:
+def _largest_words(answer: GroupAnswer, group_count: int) -> str:
     """Say where the tilt is largest, and that the largest of several is no fair estimate."""
-    effect = worst.effect
+    effect = answer.effect
     side = effect.side(effect.favours)
     toward = f", toward {side}" if side else ", where no tilt is shown"
     value = " ".join(filter(None, (effect.estimand.answer(effect.value), interval_words(effect))))
     queries = counted(effect.queries, "query", "queries")
-    parts = (value, neutral_words(effect), queries, corrected_p(effect))
+    parts = (value, neutral_words(effect), queries, corrected_p_words(effect))
     numbers = ", ".join(filter(None, parts))
     if not effect.estimand.sided:
-        return f"it is farthest from random lists in {worst.group} ({numbers})"
-    return f"it is largest in {worst.group}{toward} ({numbers}; {largest_of(count)})"
+        return f"it is farthest from random lists in {answer.group} ({numbers})"
+    return f"it is largest in {answer.group}{toward} ({numbers}; {selection_caution(group_count)})"
 
 
-def largest_of(count: int) -> str:
-    """Say that the largest of several answers is no fair estimate."""
+def selection_caution(count: int) -> str:
+    """Say that the largest of several answers is no fair estimate: it was selected for its size."""
     return f"the largest of {count}, so more queries of this group would likely show less"
 
 
-def variance_sentence(row: TiltVariance, *, several: bool, noise: str = "documents") -> str:
-    """Say how much of the variance over queries is more than the noise of documents or repeats.
+def variance_sentence(row: TiltVariance, *, several_pairs: bool, noise: str = "documents") -> str:
+    """Say how much of the variance of the tilt over queries is more than noise.
 
-    `noise` names what is split in halves.
+    Parameters
+    ----------
+    row : TiltVariance
+        The share of the variance, for one ranker and pair of groups.
+    several_pairs : bool
+        Whether to name the pair of groups.
+    noise : str
+        What each query has several of, and is split into two halves of to estimate the noise. Not
+        used where the noise is estimated from repeats of the run.
     """
-    name = subject(row, several=several)
+    name = row_subject(row, several_pairs=several_pairs)
     is_by_repeats = row.by == "repeats"
     queries = counted(row.queries, "query", "queries")
     if math.isnan(row.share) and row.queries >= FEWEST:
         return f"{name}: the {queries} do not differ at all, so there is no variance to explain"
     if math.isnan(row.share):
-        have = "query has" if row.queries == 1 else "queries have"
+        have = counted(row.queries, "query has", "queries have")
         basis = "every repeat" if is_by_repeats else f"several {noise} to split"
         return (
-            f"{name}: {row.queries:,} {have} {basis}, too few to tell how much queries differ "
+            f"{name}: {have} {basis}, too few to tell how much queries differ "
             f"beyond noise ({FEWEST} needed)"
         )
     low, high = decimal(100 * row.low, 0), decimal(100 * row.high, 0)
+    # Halves of a query's documents are noisier than all of them; the formula of Spearman and Brown
+    # makes up for that.
     method = f"split halves of the {noise} of {queries}, stepped up by Spearman and Brown"
     if is_by_repeats:
         method = f"by repeats of {queries}: as many new ones would show it again"
@@ -140,5 +159,6 @@ def group_count_sentences(
             f"{join_words(names)}"
         )
     if without_group:
-        have = "query has" if without_group == 1 else "queries have"
-        yield f"{without_group:,} {have} no {column}, and count in no group"
+        queries = counted(without_group, "query has", "queries have")
+        count = singular_or_plural(without_group, "counts", "count")
+        yield f"{queries} no {column}, and {count} in no group"

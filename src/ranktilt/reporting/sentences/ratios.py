@@ -16,15 +16,15 @@ _WORDS = {
     2.0: "twice as often",
     3.0: "three times as often",
 }
-"""Words of ratios that have some."""
+"""Words for some ratios; all others are printed as numbers."""
 _NEAR_WORD = 0.05
-"""Relative distance within which a ratio is called by its word."""
-_SMALL = 1.0
-"""Ratios below it are printed with three decimals."""
+"""Largest relative distance at which a ratio is called by the word of another: 5 %."""
+_FEW_DECIMALS_FROM = 1.0
+"""Ratio from which on two decimals are printed; smaller ones have three."""
 
 
 def often_words(ratio: float) -> str:
-    """Say how often something happens against something else: ``about half as often as``.
+    """Compare how often two things happen, by the ratio of their rates: ``about half as often as``.
 
     A ratio below 1 that has no word is given in percent.
     """
@@ -35,7 +35,7 @@ def often_words(ratio: float) -> str:
         return f"about {near[0]} as"
     if ratio >= 1:
         return f"{rounded(ratio, 1)} times as often as"
-    # A decimal tells small ratios apart.
+    # Without a decimal, 0.2 % and 0.4 % would both be printed as 0 %.
     return f"{rounded(100 * ratio, 1 if ratio < 0.1 else 0)} % as often as"
 
 
@@ -45,4 +45,4 @@ def ratio_words(value: float) -> str:
         return "–"
     if math.isinf(value):
         return "∞"
-    return rounded(value, 3 if value < _SMALL else 2)
+    return rounded(value, 2 if value >= _FEW_DECIMALS_FROM else 3)

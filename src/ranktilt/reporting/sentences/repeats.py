@@ -1,4 +1,8 @@
-"""The repeats of a run in words: what makes its answer uncertain, and how many would decide it."""
+"""The repeats of a run in words: what makes its answer uncertain, and how many would decide it.
+
+Repeats are rankings of the same queries by an engine that ranks differently each time. The variance
+of a run's mean answer is split among queries, documents, error rates of labels, and repeats.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,9 @@ def repeat_sentences(audit: Audit) -> Iterator[str]:
     if not audit.repeats:
         return
     primary = audit.primary_measure if audit.primary is None else audit.primary
-    notation = repr(primary)
+    measure_name = repr(primary)
     for run in audit.runs:
-        rows = [row for row in audit.repeats if row.run == run and row.measure == notation]
+        rows = [row for row in audit.repeats if row.run == run and row.measure == measure_name]
         # The answers about two groups, if there are any, come before effectiveness.
         of_pairs = [row for row in rows if not row.is_effectiveness]
         for row in of_pairs or rows[:1]:
@@ -46,7 +50,7 @@ def repeat_sentence(row: RepeatComponents, *, several: bool = False) -> str:
 
 
 def _percent(share: float) -> str:
-    """Print a share in percent."""
+    """Print a share, from 0 to 1, in percent."""
     return f"{decimal(100 * share)} %"
 
 
@@ -54,12 +58,13 @@ def _decision(row: RepeatComponents) -> str:
     """Say how many repeats would decide the answer; empty where there is no verdict."""
     if not row.has_verdict:
         return ""
+    # The fewest repeats with which the present value would be decided.
     least = row.least_repeats
     if least is None:
         return "; more repeats would not decide it, more queries could"
-    needed = counted(least, "repeat", "repeats")
+    repeats_needed = counted(least, "repeat", "repeats")
     if not row.is_decided:
-        return f"; {needed} would decide it, if the value stays"
+        return f"; {repeats_needed} would decide it, if the value stays"
     if least < row.repeats:
-        return f"; {needed} would be enough for this value"
+        return f"; {repeats_needed} would be enough for this value"
     return "; fewer would not be enough for this value"

@@ -1,4 +1,8 @@
-"""Sequential audits in words: what was decided, and after how many queries."""
+"""Sequential audits in words: what was decided, and after how many queries.
+
+A sequential audit sends queries to a ranker in batches, in random order. After each batch it looks
+at the answer so far, and stops as soon as that is decided. Its intervals hold at every look.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.sequential import Decision, Look, SequentialAudit
 from ranktilt.errors import counted
 from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, UNDECIDED
 from ranktilt.reporting.sentences.variation import variation_words
 
@@ -14,10 +19,10 @@ _KINDS: dict[Decision, FindingKind] = {
     "inconclusive": "inconclusive",
     "level": "level",
 }
-"""Kind of a finding by the decision."""
+"""Kind of a finding, which gives its place among others, by the decision."""
 
 
-def leading(audit: SequentialAudit) -> Finding:
+def leading_finding(audit: SequentialAudit) -> Finding:
     """Return the decision as the finding that leads."""
     return Finding(kind=_KINDS[audit.decision], sentence=f"{decision_sentence(audit)}.")
 
@@ -25,8 +30,9 @@ def leading(audit: SequentialAudit) -> Finding:
 def decision_sentence(audit: SequentialAudit) -> str:
     """Say what was decided, in one sentence."""
     last = audit.looks[-1]
-    noun = ("origin", "origins") if audit.twins else ("document", "documents")
-    documents = counted(last.documents, *noun)
+    # Twins are versions of one original, which counts once.
+    nouns = ("origin", "origins") if audit.twins else ("document", "documents")
+    documents = counted(last.documents, *nouns)
     after = f"after {counted(last.queries, 'query', 'queries')} and {documents}"
     numbers = look_words(audit, last)
     if audit.decision == "tilted":
@@ -35,22 +41,24 @@ def decision_sentence(audit: SequentialAudit) -> str:
     if audit.decision == "level":
         within = f"within ±{audit.stop_at_tilt:g}"
         return f"{audit.run} is level {within}, shown {after}: {numbers}"
-    still = ""
+    obstacle = ""
     if not audit.variation.enough:
-        still = f"{variation_words(audit.variation)}, so it cannot be shown to be level; "
-    return f"{audit.run} is undecided {after}: {still}{numbers}"
+        obstacle = f"{variation_words(audit.variation)}, so it cannot be shown to be level; "
+    return f"{audit.run} is undecided {after}: {obstacle}{numbers}"
 
 
 def query_count_sentence(audit: SequentialAudit) -> str:
     """Say how many queries were asked, and how many of them say nothing."""
-    failed = audit.sent - audit.answered
-    silent = audit.answered - audit.looks[-1].queries
-    queries = counted(audit.of, "query was", "queries were")
-    sentence = f"{audit.sent:,} of {queries} asked, in random order"
-    if failed:
-        sentence += f"; {counted(failed, 'query', 'queries')} failed"
-    if silent:
-        lists = counted(silent, "list says", "lists say")
+    failed_count = audit.sent - audit.answered
+    # The last look counts only the lists with documents of these groups.
+    silent_count = audit.answered - audit.looks[-1].queries
+    queries = share_of_all(audit.sent, audit.of, "query", "queries")
+    were = singular_or_plural(audit.sent, "was", "were")
+    sentence = f"{queries} {were} asked, in random order"
+    if failed_count:
+        sentence += f"; {counted(failed_count, 'query', 'queries')} failed"
+    if silent_count:
+        lists = counted(silent_count, "list says", "lists say")
         sentence += f"; {lists} nothing about these groups"
     return sentence
 

@@ -1,4 +1,9 @@
-"""Audits of several sources in words: their verdicts together, and the trend with temperature."""
+"""Audits of several sources in words: their verdicts together, and the trend with temperature.
+
+Each source, such as a language model, rewrote documents of the reference, such as human authors;
+the rewrites of one source and the reference are the two groups of an audit. Relative Δ is how much
+higher one group ranks.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,14 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import signed
-from ranktilt.reporting.sentences.effects import bounds
+from ranktilt.reporting.sentences.effects import signed_interval
 from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, unfavoured_meaning
 from ranktilt.reporting.sentences.next_steps import step_row
-from ranktilt.reporting.sentences.verdicts import agreement, verdict_row
+from ranktilt.reporting.sentences.verdicts import agreement_words, verdict_row
 
 
 def trend_sentences(audits: SourceAudits) -> tuple[str, ...]:
-    """Say what temperature does to the tilt on the primary measure, for each run and series.
+    """Say how Relative Δ on the primary measure changes with temperature, by run and series.
 
     A series is the sources of one model (and prompt) that differ in temperature.
     """
@@ -59,7 +64,7 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
     numbers = (
         f"rank correlation {signed(trend.correlation, 2)} [{signed(trend.low, 2)}, "
         f"{signed(trend.high, 2)}], {signed(trend.change)} points "
-        f"{bounds(trend.change_low, trend.change_high)} from {coldest:g} to {warmest:g}"
+        f"{signed_interval(trend.change_low, trend.change_high)} from {coldest:g} to {warmest:g}"
     )
     if trend.kind == "inconclusive":
         return (
@@ -67,7 +72,7 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
         )
     # `trend.a` is the reference: a rising Relative Δ moves toward it.
     direction = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
-    others = f"; {agreement(agree, measures, 'measures')}" if measures > 1 else ""
+    others = f"; {agreement_words(agree, measures, 'measures')}" if measures > 1 else ""
     return (
         f"{label}: Relative Δ on {trend.measure} moves {direction} as temperature rises: "
         f"{numbers}{others}"
@@ -80,6 +85,7 @@ def source_audits_meaning(audits: SourceAudits) -> str:
     favoured = [verdict for verdict in verdicts if verdict.side is not None]
     if not favoured:
         return unfavoured_meaning(verdicts)
+    # The side of a verdict is the reference or a source of rewrites.
     reference_count = sum(verdict.side == audits.reference for verdict in favoured)
     rewrite_count = len(favoured) - reference_count
     reference_part = f"{audits.reference} text ranks ahead in {reference_count}"
@@ -98,7 +104,7 @@ def source_audits_meaning(audits: SourceAudits) -> str:
     )
 
 
-def derived(audits: SourceAudits) -> dict[str, Any]:
+def derived_words(audits: SourceAudits) -> dict[str, Any]:
     """Return what the saved file holds besides the fields: verdicts, steps, effects, sentences."""
     return {
         "verdicts": [verdict_row(verdict) for verdict in audits.verdicts()],

@@ -1,10 +1,15 @@
-"""Sentences about results that could not have come out otherwise."""
+"""Sentences about results that could not have come out otherwise.
+
+A list cannot vary if the ranker had no choice, as where all documents have the same score. A result
+that is made of such lists is near neutral whatever the ranker favours.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ranktilt.errors import join_words
+from ranktilt.reporting.sentences.grammar import share_of_all
 from ranktilt.statistics.variation import Reason, Variation
 
 _WORDS: Mapping[Reason, str] = {
@@ -17,9 +22,12 @@ _WORDS: Mapping[Reason, str] = {
     "position": "the choice follows the order in which the documents were shown",
     "constant": "all documents get the same grade",
 }
-"""Words for a list, a pair or the grades of a query that cannot vary."""
-_UNITS: Mapping[Reason, str] = {"position": "pairs", "constant": "queries"}
-"""Word for what is counted, by the reason that nothing varies; otherwise lists."""
+"""Words for a list, a pair or the grades of a query that cannot vary, by the reason."""
+_UNITS: Mapping[Reason, tuple[str, str]] = {
+    "position": ("pair", "pairs"),
+    "constant": ("query", "queries"),
+}
+"""Singular and plural of what is counted, by the reason; lists for all others."""
 
 
 def variation_words(variation: Variation) -> str:
@@ -30,7 +38,8 @@ def variation_words(variation: Variation) -> str:
     if not variation.total:
         return "no list contains a document of these groups"
     parts = [
-        f"{_WORDS[reason]} in {number:,} of {variation.total:,} {_UNITS.get(reason, 'lists')}"
+        f"{_WORDS[reason]} in "
+        f"{share_of_all(number, variation.total, *_UNITS.get(reason, ('list', 'lists')))}"
         for reason, number in variation.fixed.items()
     ]
     return join_words(parts)

@@ -1,4 +1,9 @@
-"""Verdicts in words, signs and tones: whom a run favours, or why that is not decided."""
+"""Verdicts in words, signs and tones: whom a run favours, or why that is not decided.
+
+A verdict is the answer of one run to its primary question about two groups: it favours a side, is
+level (within a margin of neutral) or inconclusive. A question about all groups at once has no side;
+its answer is compared with the random band, the middle 95 % of what random rankings give.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +22,15 @@ from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.sentences.effects import (
-    across,
-    cannot_vary,
-    corrected_p,
-    could_detect,
+    cannot_vary_words,
+    corrected_p_words,
+    detectable_words,
     effect_words,
-    too_few,
-    undefined,
+    low_p_words,
+    too_few_words,
+    undefined_words,
 )
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.next_steps import step_row
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
@@ -35,11 +41,11 @@ VERDICT_WORDS = {
     "inconclusive": ("is inconclusive", "are inconclusive"),
     "level": ("is level", "are level"),
 }
-"""Words about one verdict of each kind, and about several, in the order of sentences."""
-ONE_AT_A_TIME = "p is corrected for several tests, the 95 % intervals are not."
-"""An interval can exclude what its corrected p does not."""
+"""Verbs for one run and for several, by the kind of their verdict, in the order of sentences."""
+INTERVAL_CAUTION = "p is corrected for several tests, the 95 % intervals are not."
+"""Explains why an interval can exclude the neutral value although the corrected p is above .05."""
 _MOST_NAMED = 2
-"""Questions of one kind that a sentence names; of more it gives the number."""
+"""Most questions with the same answer that a sentence names; of more it gives the number."""
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -59,36 +65,41 @@ def verdict_sentence(verdict: Verdict) -> str:
     if verdict.measures == 1:
         return sentence
     questions = "measures" if isinstance(effect.estimand, RelativeDelta) else "questions"
-    others = _dissenting_answers(verdict)
-    dissent = f" ({others})" if others else ""
-    return f"{sentence}; {agreement(verdict.agree, verdict.measures, questions)}{dissent}"
+    other_answers = _other_answers(verdict)
+    in_brackets = f" ({other_answers})" if other_answers else ""
+    agreement = agreement_words(verdict.agree, verdict.measures, questions)
+    return f"{sentence}; {agreement}{in_brackets}"
 
 
-def agreement(agree: int, total: int, questions: str) -> str:
-    """Say how many of the questions give one answer: ``both measures give this answer``."""
+def agreement_words(agree: int, total: int, questions: str) -> str:
+    """Say how many of the questions give one answer: ``both measures give this answer``.
+
+    `questions` is their noun in the plural; there are at least two in `total`.
+    """
     if agree < total:
-        return f"{agree} of {total} {questions} {'gives' if agree == 1 else 'give'} this answer"
+        give = singular_or_plural(agree, "gives", "give")
+        return f"{agree} of {total} {questions} {give} this answer"
     count = "both" if total == 2 else f"all {total}"
     return f"{count} {questions} give this answer"
 
 
-def _dissenting_answers(verdict: Verdict) -> str:
-    """Say what the questions answer that do not agree with the primary one; empty if all do."""
-    words = {
+def _other_answers(verdict: Verdict) -> str:
+    """Say what questions answer that disagree with the primary one; empty if all agree."""
+    verbs = {
         "a": (f"favours {verdict.a}", f"favour {verdict.a}"),
         "b": (f"favours {verdict.b}", f"favour {verdict.b}"),
         "level": ("is level", "are level"),
         "inconclusive": ("is inconclusive", "are inconclusive"),
     }
-    primary = verdict.effect.verdict(verdict.margin)
-    findings = []
-    for kind, (singular, plural) in words.items():
+    primary_kind = verdict.effect.verdict(verdict.margin)
+    clauses = []
+    for kind, (singular_verb, plural_verb) in verbs.items():
         names = _question_names(verdict, kind)
-        if not names or kind == primary:
+        if not names or kind == primary_kind:
             continue
         subject = join_words(names) if len(names) <= _MOST_NAMED else str(len(names))
-        findings.append(f"{subject} {singular if len(names) == 1 else plural}")
-    return "; ".join(findings)
+        clauses.append(f"{subject} {singular_or_plural(len(names), singular_verb, plural_verb)}")
+    return "; ".join(clauses)
 
 
 def _question_names(verdict: Verdict, kind: str) -> list[str]:
@@ -107,44 +118,44 @@ def _inconclusive_sentence(verdict: Verdict) -> str:
     effect = verdict.effect
     sentence = f"{effect.run} is inconclusive: "
     if effect.queries == 0 or math.isnan(effect.value):
-        sentence += undefined(effect)
+        sentence += undefined_words(effect)
     else:
         reason = (
-            too_few(effect)
-            or cannot_vary(effect)
-            or across(effect.p_corrected, _neutral_words(effect))
-            or _power(verdict)
+            too_few_words(effect)
+            or cannot_vary_words(effect)
+            or low_p_words(effect.p_corrected, _neutral_value(effect))
+            or _power_words(verdict)
         )
         sentence += f"{reason}; {effect_words(effect, verdict.noun)}"
-    secondary = _secondary_findings(verdict)
+    secondary = _secondary_answers(verdict)
     return f"{sentence}; but {secondary}" if secondary else sentence
 
 
-def _neutral_words(effect: Effect) -> str:
-    """Name the neutral value."""
+def _neutral_value(effect: Effect) -> str:
+    """Name the neutral value, with its number."""
     return f"the neutral value ({effect.estimand.answer(effect.neutral)})"
 
 
-def _power(verdict: Verdict) -> str:
-    """Say what these queries could have shown; nothing could where no resample differs."""
+def _power_words(verdict: Verdict) -> str:
+    """Say which tilt these queries would find, or that all resamples of the queries are alike."""
     if verdict.effect.error == 0:
         return "every resample gives the same answer"
-    return could_detect(verdict.effect)
+    return detectable_words(verdict.effect)
 
 
-def _secondary_findings(verdict: Verdict) -> str:
-    """Say what secondary questions find where the primary one finds nothing."""
-    words = {
+def _secondary_answers(verdict: Verdict) -> str:
+    """Say what secondary questions decide where the primary one is inconclusive."""
+    answers = {
         "a": f"{verdict.a} is favoured",
         "b": f"{verdict.b} is favoured",
         "level": "it is level",
     }
-    findings = []
-    for kind, finding in words.items():
+    clauses = []
+    for kind, answer in answers.items():
         names = _question_names(verdict, kind)
         if names:
-            findings.append(f"{finding} on {', '.join(names)}")
-    return "; ".join(findings)
+            clauses.append(f"{answer} on {', '.join(names)}")
+    return "; ".join(clauses)
 
 
 def _sentence_beside_band(verdict: Verdict) -> str:
@@ -155,38 +166,44 @@ def _sentence_beside_band(verdict: Verdict) -> str:
     if effect.has_interval:
         interval = f"95 % interval [{amount(effect.low)}, {amount(effect.high)}]"
     band = f"random band [{amount(effect.null_low)}, {amount(effect.null_high)}]"
-    numbers = filter(None, (estimand.answer(effect.value), interval, band, corrected_p(effect)))
-    if few := too_few(effect):
+    numbers = filter(
+        None, (estimand.answer(effect.value), interval, band, corrected_p_words(effect))
+    )
+    if few := too_few_words(effect):
         finding = f"inconclusive: {few}"
     elif effect.null_position == "inside":
         finding = "indistinguishable from a random ranking"
     elif effect.is_shown:
-        finding = estimand.outside[effect.null_position == "above"]
+        meaning_below, meaning_above = estimand.outside
+        finding = meaning_above if effect.null_position == "above" else meaning_below
     else:
         finding = "not significantly different from random rankings"
     return f"{effect.run}: {finding}: {effect.name} {', '.join(numbers)}"
 
 
 def conflict_sentence(conflict: Conflict) -> str:
-    """Say which answers for one run and pair point to which side."""
-    points = []
+    """Say which answers for one run and pair of groups point to which side."""
+    clauses = []
     for side, effects in ((conflict.a, conflict.for_a), (conflict.b, conflict.for_b)):
         names = [effect.name for effect in effects]
-        verb = "points" if len(names) == 1 else "point"
-        points.append(f"{' and '.join(names)} {verb} to {side}")
+        point = singular_or_plural(len(names), "points", "point")
+        clauses.append(f"{' and '.join(names)} {point} to {side}")
     return (
-        f"{conflict.run} gives conflicting answers: {'; '.join(points)}. Decide which question "
+        f"{conflict.run} gives conflicting answers: {'; '.join(clauses)}. Decide which question "
         "matters before you draw a conclusion."
     )
 
 
-def mark(tilt: Effect) -> str:
-    """Return a star where an effect is significant after correction."""
+def significance_star(tilt: Effect) -> str:
+    """Return a star for an effect that is significant after correction, else nothing."""
     return "*" if tilt.p_corrected < ALPHA else ""
 
 
 def verdict_tone(verdict: Verdict, first: str) -> Tone:
-    """Return the tone of the favoured side, or else of the verdict."""
+    """Return the tone, which gives the colour, of the favoured side, or else of the verdict.
+
+    `first` is the group that has the tone of the first side.
+    """
     if verdict.side is None:
         return VERDICT_TONES[verdict.kind]
     return VERDICT_TONES["a" if verdict.side == first else "b"]
@@ -198,13 +215,17 @@ def sides_legend(pairs: Sequence[Pair]) -> str:
     return f"+ favours {pairs[0][0]}, − favours {pairs[0][1]}{more}"
 
 
-def starred(spec: Mapping[str, Any]) -> str:
-    """Say what a star means in audits, and in results made of audits."""
-    kind = "paired t tests" if spec.get("test") == "t" else "p by inverting the interval"
-    return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind}). {ONE_AT_A_TIME}"
+def star_legend(spec: Mapping[str, Any]) -> str:
+    """Say what a star means in audits, and in results made of audits.
+
+    `spec` are the settings of the result: the ``test``, and the ``correction`` for several tests.
+    """
+    test = "paired t tests" if spec.get("test") == "t" else "p by inverting the interval"
+    correction = str(spec["correction"]).capitalize()
+    return f"* corrected p < .05 ({correction}; {test}). {INTERVAL_CAUTION}"
 
 
-def sides_named(pair: Pair) -> dict[Tone, str]:
+def tone_legend(pair: Pair) -> dict[Tone, str]:
     """Say in words what each tone means for two groups."""
     return {
         "first": f"favours {pair[0]}",
@@ -215,7 +236,7 @@ def sides_named(pair: Pair) -> dict[Tone, str]:
 
 
 def verdict_row(verdict: Verdict, sentence: str = "") -> dict[str, Any]:
-    """Return a verdict as files list it."""
+    """Return a verdict as files list it, with its sentence or the one that is given."""
     return {
         "run": verdict.run,
         "kind": verdict.kind,
@@ -231,9 +252,10 @@ def verdict_row(verdict: Verdict, sentence: str = "") -> dict[str, Any]:
     }
 
 
-def derived(audit: Audit) -> dict[str, Any]:
+def derived_words(audit: Audit) -> dict[str, Any]:
     """Return what the file holds besides the fields: verdicts, standings, next steps, effects."""
-    answers = [e for e in audit.card if not isinstance(e.estimand, RelativeDelta)]
+    # The card also has Relative Δ, which is among the tilts.
+    answers = [effect for effect in audit.card if not isinstance(effect.estimand, RelativeDelta)]
     verdicts = audit.verdicts() if audit.pairs else []
     standings = chain.from_iterable(display.standings for display in group_displays(audit))
     return {

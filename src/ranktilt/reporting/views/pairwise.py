@@ -39,7 +39,7 @@ from ranktilt.reporting.sentences.pairwise import (
     pairwise_meaning,
     pairwise_next_commands,
 )
-from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, verdict_tone
+from ranktilt.reporting.sentences.verdicts import INTERVAL_CAUTION, verdict_tone
 from ranktilt.reporting.views.readings import verdict_chart
 
 
@@ -199,5 +199,5 @@ def legend(audit: PairwiseAudit) -> Iterator[str]:
         f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; p by "
         "inverting the interval) and the interval excludes 50 %; level: within "
         f"{50 - audit.margin:g} to {50 + audit.margin:g} %. Intervals: bootstrap over queries, "
-        f"{spec['resamples']:,} resamples, widened for the choice of documents. {ONE_AT_A_TIME}"
+        f"{spec['resamples']:,} resamples, widened for the choice of documents. {INTERVAL_CAUTION}"
     )

@@ -18,7 +18,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.sentences.effects import tilt_numbers, undefined
+from ranktilt.reporting.sentences.effects import tilt_numbers, undefined_words
 from ranktilt.reporting.sentences.verdicts import verdict_tone
 from ranktilt.reporting.tones import Tone
 
@@ -46,7 +46,7 @@ def effect_reading(effect: Effect, margin: Margin, tone: Tone = "") -> IntervalR
         neutral = math.nan
     return IntervalReading(
         mark=effect_mark(effect),
-        text=tilt_numbers(effect) if math.isfinite(effect.value) else undefined(effect),
+        text=tilt_numbers(effect) if math.isfinite(effect.value) else undefined_words(effect),
         tone=tone,
         neutral=neutral,
         band=band,

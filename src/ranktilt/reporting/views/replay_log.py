@@ -28,7 +28,7 @@ from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
 from ranktilt.reporting.sentences.meaning import replayed_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.verdicts import starred
+from ranktilt.reporting.sentences.verdicts import star_legend
 from ranktilt.reporting.views.readings import change_chart
 
 _MEANINGS = {
@@ -259,7 +259,6 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
         "parser are compared with the line above, the others with the input order."
     )
     yield (
-        f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap "
-        "over queries, "
-        f"{replayed.spec['resamples']:,} resamples."
+        f"Means in %, differences in points. {star_legend(replayed.spec)} Intervals: paired "
+        f"bootstrap over queries, {replayed.spec['resamples']:,} resamples."
     )

@@ -1,4 +1,10 @@
-"""A check in words: whether the comparison is fair, and how alike its sides are."""
+"""A check in words: whether an audit of a collection is a fair comparison of its sides.
+
+The sides are the reference, such as human authors, and other sources, whose texts are rewrites of
+the reference's. A fault, such as texts that are cut off, is a warning or makes the comparison void.
+The instrument is the audit itself: it is tested on sides that a coin decides, where it should
+favour none.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +18,7 @@ from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 
 _RANKER = "bm25"
@@ -22,13 +29,14 @@ _PAGE = "audit.html"
 
 def check_sentence(check: CheckResult) -> str:
     """Say whether the comparison is fair, and why not."""
-    reasons = [_fault(check, row) for row in check.of("void")]
-    reasons += [
-        f"audits of {row.ranker} favour a side too often (in {row.sides_named} of {row.tosses} "
-        "tests where a coin decided who wrote what)"
-        for row in check.instrument
-        if not row.is_calibrated
-    ]
+    reasons = [_fault_words(check, row) for row in check.of("void")]
+    for row in check.instrument:
+        if not row.is_calibrated:
+            tests = share_of_all(row.sides_named, row.tosses, "test", "tests")
+            reasons.append(
+                f"audits of {row.ranker} favour a side too often (in {tests} where a coin decided "
+                "who wrote what)"
+            )
     if reasons:
         return f"Not a fair comparison{_compared_sides(check)}: {'; '.join(reasons)}."
     comparison = _comparison(check)
@@ -40,7 +48,7 @@ def check_sentence(check: CheckResult) -> str:
 
 
 def _comparison(check: CheckResult) -> str:
-    """Say whether sides are compared, and which."""
+    """Say that the comparison is fair, and of which sides; or that nothing is compared."""
     if not check.sources:
         return "Nothing is compared: no document names its source"
     if not check.is_compared:
@@ -49,16 +57,16 @@ def _comparison(check: CheckResult) -> str:
 
 
 def _compared_sides(check: CheckResult) -> str:
-    """Name the compared sources; nothing where none are."""
+    """Name the compared sources and the reference; empty where nothing is compared."""
     if not check.is_compared:
         return ""
     return f" of {' and '.join(check.sources)} with {check.reference}"
 
 
-def _fault(check: CheckResult, row: FaultRow) -> str:
+def _fault_words(check: CheckResult, row: FaultRow) -> str:
     """Name a fault with its amount and its limit."""
     amount = f"{row.count:,} of {row.total:,}, {row.shown_value}"
-    if row.name == LENGTH:
+    if row.name == LENGTH:  # a ratio of lengths, which counts nothing
         amount = f"median {row.shown_value}"
     return f"{_fault_name(check, row)} ({amount}; allowed: {row.limit})"
 
@@ -71,28 +79,29 @@ def _fault_name(check: CheckResult, row: FaultRow) -> str:
 
 def instrument_sentence(row: InstrumentRow) -> str:
     """Say how often an audit names a side where a coin decided who wrote what."""
-    share, low, high = (
-        f"{100 * part:.1f}" for part in (row.sides_named / row.tosses, row.low, row.high)
-    )
+    shares = (row.sides_named / row.tosses, row.low, row.high)
+    share, low, high = (f"{100 * number:.1f}" for number in shares)
+    audits = share_of_all(row.sides_named, row.tosses, "audit", "audits")
+    favour = singular_or_plural(row.sides_named, "favours", "favour")
     expected = f"at most {100 * CHANCE:g} % are expected"
     outcome = expected if row.is_calibrated else f"too many, as {expected}"
     return (
-        f"{row.ranker} on {row.question}: with sources set by a coin, {row.sides_named} of "
-        f"{row.tosses} audits favour a side ({share} % [{low}, {high}]); {outcome}"
+        f"{row.ranker} on {row.question}: with sources set by a coin, {audits} {favour} a side "
+        f"({share} % [{low}, {high}]); {outcome}"
     )
 
 
 def equivalence_words(row: Equivalence) -> str:
-    """Say whether effectiveness is the same on both sides, with the margin."""
-    words = {
+    """Say whether effectiveness is the same on both sides, up to a margin."""
+    outcomes = {
         "equivalent": f"equivalent within {_margin(row)}",
         "different within the margin": f"different within {_margin(row)}",
     }
-    return words.get(row.outcome, row.outcome)
+    return outcomes.get(row.outcome, row.outcome)
 
 
 def _margin(row: Equivalence) -> str:
-    """Print the margin of a test of equivalence, in points."""
+    """Print the margin of a test of equivalence, a share from 0 to 1, in points."""
     return margin_words(100 * row.margin)
 
 
@@ -116,12 +125,13 @@ def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
     if not path or not check.is_compared:
         return ()
     split = check.spec.get("split")
-    where = [str(path), *([] if split in (None, "test") else ["--split", str(split)])]
+    split_words = [] if split in (None, "test") else ["--split", str(split)]  # test is the default
+    collection = [str(path), *split_words]
     if check.is_void:
         text = "Fix the collection, then check it again"
         repeated = shlex.join(without_output(shlex.split(command)))
         return (NextCommand(text=text, command=repeated),) if command else ()
-    audit = ["ranktilt", "audit", *where, "-r", _RANKER]
+    audit = ["ranktilt", "audit", *collection, "-r", _RANKER]
     steps = []
     if check.of("warning"):
         text = "Audit a ranker, and see whether other differences explain its tilt"
@@ -130,18 +140,18 @@ def check_next_commands(check: CheckResult) -> tuple[NextCommand, ...]:
     else:
         steps.append(NextCommand(text="Audit a ranker", command=shlex.join([*audit, "-o", _PAGE])))
     if not check.instrument:
-        tested = ["ranktilt", "check", *where, "-r", _RANKER, "--instrument"]
+        instrument_test = ["ranktilt", "check", *collection, "-r", _RANKER, "--instrument"]
         text = "Test how often an audit favours a side by chance"
-        steps.append(NextCommand(text=text, command=shlex.join(tested)))
+        steps.append(NextCommand(text=text, command=shlex.join(instrument_test)))
     return tuple(steps)
 
 
-def derived(check: CheckResult) -> dict[str, Any]:
+def derived_words(check: CheckResult) -> dict[str, Any]:
     """Return the sentence and next steps, which the saved file holds besides the fields."""
     steps = command_rows(check_next_commands(check))
     return {"sentence": check_sentence(check), "next_steps": steps}
 
 
-def derived_equivalence(row: Equivalence) -> dict[str, Any]:
+def derived_equivalence_words(row: Equivalence) -> dict[str, Any]:
     """Return the words of a test of equivalence, which a check's file holds besides its numbers."""
     return {"verdict": equivalence_words(row)}

@@ -1,4 +1,8 @@
-"""The faults of a collection in words: why each matters, and its numbers."""
+"""The faults of a collection in words: why each matters, and its numbers.
+
+A fault is a way in which texts, pairs or judgments make the comparison of two sides unfair. Twins
+are versions of one text, one on each side; they share an origin.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from ranktilt.data.faults.faults import (
     FaultRow,
 )
 from ranktilt.errors import counted
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 
 MEANINGS = {
     MISSING: "documents without a twin of the same origin, so the sides differ in content",
@@ -34,7 +39,7 @@ MEANINGS = {
         "the text begins with its title, which then counts twice: an advantage if one side "
         "dropped it"
     ),
-    CUT: ("all texts stop at the same length; only the other side still holds the rest"),
+    CUT: "all texts stop at the same length; only the other side still holds the rest",
     "shared titles": (
         "both twins have the same title; ranked with it, they differ less than their texts do"
     ),
@@ -47,7 +52,7 @@ MEANINGS = {
         "queries with the same text as another add no evidence; an audit resamples them together"
     ),
 }
-"""Names of the checks in their order, each with the reason why it matters."""
+"""Reason why a fault matters, by its name, in the order of the table."""
 
 
 def fault_note(fault: FaultRow) -> str:
@@ -67,32 +72,43 @@ def fault_note(fault: FaultRow) -> str:
             f"half of the pairs lie between {low:.2f} and {high:.2f}"
         )
     if fault.name == CUT:
-        return "; ".join(f"{cut.source} at {cut.words:,} words" for cut in details.cuts)
+        lengths = [f"{cut.source} at {counted(cut.words, 'word', 'words')}" for cut in details.cuts]
+        return "; ".join(lengths)
     return ""
 
 
 def _missing_twins(fault: FaultRow) -> str:
     """Say why documents have no twins."""
-    # The total counts the pairs too, so it equals the count only where there is no pair.
+    # The total also counts the pairs of twins, so it equals the count only if there are none.
     if fault.count == fault.total:
         return "no origin is shared; twins need the same origin, or the same _id in two files"
     return "; ".join(_outside_pool(fault.details))
 
 
 def _outside_pool(details: FaultDetails) -> list[str]:
-    """Say which documents outside a pool have no twin, and which of them should have one."""
+    """Say how many documents outside a pool have no twin, and how many of them should have one.
+
+    A pool holds the documents to rewrite: those that are judged, or that a ranker returns among its
+    first.
+    """
     clauses = []
     if details.without_twin_by_design:
-        documents = counted(details.without_twin_by_design, "document", "documents")
-        clauses.append(f"{documents} outside the pool have no twin, by design")
+        number = details.without_twin_by_design
+        documents = counted(number, "document", "documents")
+        have = singular_or_plural(number, "has", "have")
+        clauses.append(f"{documents} outside the pool {have} no twin, by design")
     if details.relevant_without_twin:
+        number = details.relevant_without_twin
+        are_relevant = singular_or_plural(number, "is relevant", "are relevant")
+        count = singular_or_plural(number, "counts", "count")
+        these = singular_or_plural(number, "its", "these")
         clauses.append(
-            f"{details.relevant_without_twin:,} outside the pool are relevant to a query and count "
-            "as missing; include these queries when you pool"
+            f"{number:,} outside the pool {are_relevant} to a query and {count} as missing; "
+            f"include {these} queries when you pool"
         )
     return clauses
 
 
-def derived(fault: FaultRow) -> dict[str, str]:
+def derived_words(fault: FaultRow) -> dict[str, str]:
     """Return the meaning and the note of a fault, which a check's file holds besides its fields."""
     return {"meaning": MEANINGS[fault.name], "note": fault_note(fault)}

@@ -36,9 +36,9 @@ _USES: dict[Use, str] = {
     "report a result": "It is a result already.",
     "whom answers cite": "With labels for the pages, you can ask whom the answers cite.",
 }
-"""Sentence for a use of a file."""
-_RANKED_BY_JUDGMENTS = "With runs and labels, you can ask whose relevant documents rank higher."
-"""Sentence for the same use, of a file of judgments."""
+"""Question that you can ask of a file, by its use."""
+_USE_OF_JUDGMENTS = "With runs and labels, you can ask whose relevant documents rank higher."
+"""The question of ``whose relevant documents rank higher`` for a file of judgments."""
 _NEEDS: dict[Need, str] = {
     "labels or collection": (
         "labels: which group each document belongs to (--groups LABELS), or the collection (DIR)"
@@ -56,7 +56,7 @@ _NEEDS: dict[Need, str] = {
     "sources": "a field source: who wrote each document",
     "second evaluations": "a second file of values: the human one first, then each judge's",
 }
-"""Words for a need."""
+"""Inputs that you lack, by the need."""
 
 
 def use_sentences(report: FileReport) -> list[str]:
@@ -65,10 +65,10 @@ def use_sentences(report: FileReport) -> list[str]:
 
 
 def _use(report: FileReport, use: Use) -> str:
-    """Say what a file can be used for."""
-    # Judgments ask the same question as a run does, but lack other files.
+    """Say which question you can ask of a file."""
+    # Judgments serve the same question as a run does, but need other files with them.
     if report.kind == JUDGMENTS and use == "whose relevant documents rank higher":
-        return _RANKED_BY_JUDGMENTS
+        return _USE_OF_JUDGMENTS
     return _USES[use]
 
 
@@ -77,6 +77,6 @@ def need_words(report: FileReport) -> list[str]:
     return [_NEEDS[need] for need in report.needs]
 
 
-def derived(report: FileReport) -> dict[str, list[str]]:
+def derived_words(report: FileReport) -> dict[str, list[str]]:
     """Return the answers and what is missing as sentences, which JSON holds besides the fields."""
     return {"answers": use_sentences(report), "missing": need_words(report)}

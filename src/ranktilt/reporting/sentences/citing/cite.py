@@ -1,4 +1,12 @@
-"""Audits of citations in words: who is cited more, at which stage, and how sure that is."""
+"""Audits of citations in words: who is cited more, at which stage, and how sure that is.
+
+An engine answers a query: it retrieves pages, consults some of them, and cites some of these. Two
+groups of pages are compared by the ratio of their citation rates, which is neutral at 1, or by the
+share of citations that one of them gets.
+
+Pages of one domain are not independent, so errors are computed over units: domains, pages or the
+values of a column. From few units nothing can be said of a whole kind of pages, but of these units.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +26,7 @@ from ranktilt.citing.stages import FunnelPart
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.ratios import often_words, ratio_words
 
 QUESTION_WORDS: dict[QuestionKey, str] = {
@@ -29,11 +37,13 @@ QUESTION_WORDS: dict[QuestionKey, str] = {
     "first": "share of first citations",
     "words": "share of cited words",
 }
+"""Name of a question, by its key."""
 POOL_WORDS: dict[QuestionKey, str] = {
     "rate": "consulted pages",
     "equal rank": "pages at the same rank",
     "retrieved rate": "retrieved pages",
 }
+"""Pages that could have been cited, by the key of a question about rates; shares have none."""
 FUNNEL_WORDS = {
     "questions": "questions that bring more citations hold more or fewer of these pages",
     "exposure": "where the search ranked them",
@@ -41,26 +51,30 @@ FUNNEL_WORDS = {
     "unretrieved": "cited without being retrieved",
     "total": "in all",
 }
+"""Parts of the difference between the shares of cited and of retrieved pages, by name."""
 
 
 def citation_findings(audit: CitationAudit) -> tuple[Finding, ...]:
-    """Return the verdict on the primary question for every pair, findings first."""
-    return ranked(_finding(audit, effect) for effect in audit.primary)
+    """Return the verdict on the primary question for every pair, those that name a side first."""
+    return sort_findings(_finding(audit, effect) for effect in audit.primary)
 
 
-def leading(audit: CitationAudit) -> Finding:
+def leading_finding(audit: CitationAudit) -> Finding:
     """Return the finding that leads."""
-    return first_of(citation_findings(audit), nothing="nothing was compared.")
+    return first_finding(citation_findings(audit), nothing="nothing was compared.")
 
 
-def derived(audit: CitationAudit) -> dict[str, Any]:
+def derived_words(audit: CitationAudit) -> dict[str, Any]:
     """Return the verdicts as sentences, which the saved file holds besides the fields."""
     findings = citation_findings(audit)
     return {"verdicts": [finding.sentence for finding in findings]}
 
 
 def _finding(audit: CitationAudit, effect: CitationEffect) -> Finding:
-    """Return the verdict on one effect as a finding; it has no size to be ranked by."""
+    """Return the verdict on one effect as a finding.
+
+    It has no size, as shares and ratios cannot be compared: equal kinds keep their order.
+    """
     verdict = effect.verdict(audit.margin)
     kind: FindingKind = "favours" if verdict in ("a", "b") else verdict  # type: ignore[assignment]
     return Finding(kind=kind, sentence=verdict_sentence(audit, effect), size=0.0)
@@ -109,8 +123,9 @@ def _share_noun(effect: CitationEffect) -> str:
 
 
 def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
-    """Say why a question stays open: no pool, few units, or a wide interval."""
+    """Say why a question stays open: no neutral value, few units, or a wide interval."""
     if isnan(effect.neutral):
+        # The neutral share is that of the pages that could have been cited, and these are unknown.
         return (
             f"{effect.a} pages get {rounded(effect.value, 1)} % of citations, and nothing tells "
             "how many could have been cited. Add what was retrieved (--run), or use answers that "
@@ -119,18 +134,17 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
     if effect.effective_units < FEWEST_UNITS:
         return _few_units(audit, effect)
     if effect.effective_questions < FEWEST_UNITS:
-        queries = counted(effect.questions, "query", "queries")
-        return f"{queries} are too few to say whom answers cite; ask at least {FEWEST_UNITS}."
-    if effect.value_a == effect.value_b == 1:
+        queries = counted(effect.questions, "query is", "queries are")
+        return f"{queries} too few to say whom answers cite; ask at least {FEWEST_UNITS}."
+    if effect.value_a == effect.value_b == 1:  # both rates are 100 %
         return f"every one of the {POOL_WORDS[effect.question]} is cited, so nothing was selected."
     if isnan(effect.value):
         return f"fewer than {FEWEST_CITATIONS} citations of a side are too few to compare."
     detectable = effect.detectable
-    size = (
-        f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
-        if effect.scale == "log ratio"
-        else f"{rounded(detectable, 1)} points"
-    )
+    size = f"{rounded(detectable, 1)} points"
+    if effect.scale == "log ratio":
+        # A ratio above 1 is as easy to detect as its inverse.
+        size = f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
     return (
         f"these questions and {units_of(audit)} would find {size} four times in five, and a "
         f"smaller difference less often. {_size_sentence(effect)}."
@@ -138,9 +152,9 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
 
 
 def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
-    """Say that a kind stays open, and what holds for the units at hand."""
+    """Say that units are too few to speak of a kind of pages, and what holds for these units."""
     these = effect.these_units
-    side = effect.a if these is None else these.thinner
+    side = effect.a if these is None else these.thinner  # the group with fewer units
     number = rounded(effect.effective_units, 1)
     text = (
         f"{side} pages come from too few {units_of(audit)} ({number} effective) to speak of them "
@@ -149,7 +163,7 @@ def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
     if these is None or isnan(these.low) or effect.scale == "share":
         return text
     if these.low == these.high:
-        return text  # a rate that label errors take to 0 has no width, and no interval
+        return text  # a rate that is corrected for label errors to 0 has an interval of no width
     interval = _ratio_interval(these.low, these.high)
     return (
         f"{text} Of these {units_of(audit)}, in further questions like these, {effect.a} pages are "
@@ -159,19 +173,22 @@ def _few_units(audit: CitationAudit, effect: CitationEffect) -> str:
 
 
 def these_units_sentences(audit: CitationAudit, effect: CitationEffect) -> tuple[str, ...]:
-    """Say which units carry the side whose kind stays open, and what it would be without them."""
+    """Say which few units most pages of a side are of, and what the ratio is without each of them.
+
+    Empty where units are not too few, or for a share.
+    """
     these = effect.these_units
     if these is None or effect.scale == "share":
         return ()
-    names = [f"{unit.name} ({rounded(100 * unit.share, 0)} %)" for unit in these.largest]
-    sentences = [f"Most {these.thinner} pages are of {join_words(names)}."]
-    without = [
+    units = [f"{unit.name} ({rounded(100 * unit.share, 0)} %)" for unit in these.largest]
+    sentences = [f"Most {these.thinner} pages are of {join_words(units)}."]
+    ratios_without = [
         f"{ratio_words(unit.value_without)} without {unit.name}"
         for unit in these.largest
         if not isnan(unit.value_without)
     ]
-    if without:
-        sentences.append(f"The ratio is {join_words(without)}.")
+    if ratios_without:
+        sentences.append(f"The ratio is {join_words(ratios_without)}.")
     if not isnan(these.exchange_p_within_sizes):
         sentences.append(
             f"Labels exchanged between all {units_of(audit)} give p {p_words(effect.exchange_p)}, "
@@ -180,10 +197,10 @@ def these_units_sentences(audit: CitationAudit, effect: CitationEffect) -> tuple
         )
     if not isnan(these.score_low):
         citations = min(effect.citations_a, effect.citations_b)
-        score = _ratio_interval(these.score_low, these.score_high)
+        score_interval = _ratio_interval(these.score_low, these.score_high)
         sentences.append(
             f"It rests on {counted(citations, 'citation', 'citations')}; an interval made for so "
-            f"few is {score}."
+            f"few is {score_interval}."
         )
     return tuple(sentences)
 
@@ -193,10 +210,11 @@ def citing_meaning(audit: CitationAudit) -> str:
     effect = audit.primary[0]
     verdict = effect.verdict(audit.margin)
     if verdict in ("a", "b"):
-        favoured, opposite = effect.side(verdict), effect.b if verdict == "a" else effect.a
+        favoured = effect.side(verdict)
+        unfavoured = effect.b if verdict == "a" else effect.a
         return (
-            f"The answers pick {favoured} pages over {opposite} ones by more than chance explains: "
-            "do not take citations for quality alone."
+            f"The answers pick {favoured} pages over {unfavoured} ones by more than chance "
+            "explains: do not take citations for quality alone."
         )
     if verdict == "level":
         return "Both sides are cited about as often, given what the engine could have cited."
@@ -212,7 +230,7 @@ def citing_meaning(audit: CitationAudit) -> str:
 
 
 def funnel_sentence(parts: Sequence[FunnelPart]) -> str:
-    """Say from where the difference between cited and retrieved comes."""
+    """Split the difference between a group's shares of cited and of retrieved pages into parts."""
     total = next(part for part in parts if part.name == "total")
     terms = [f"{signed(part.value)} {FUNNEL_WORDS[part.name]}" for part in parts if part != total]
     return (
@@ -222,22 +240,22 @@ def funnel_sentence(parts: Sequence[FunnelPart]) -> str:
 
 
 def steadiness_sentences(audit: CitationAudit) -> Iterator[str]:
-    """Say how concentrated citations are, and how alike answers to one query."""
-    steady = audit.steadiness
+    """Say how concentrated citations are, and how similar repeated answers to one query."""
+    steadiness = audit.steadiness
     yield (
-        f"Citations spread as over {rounded(steady.effective_domains, 1)} equally cited "
-        f"{site_noun(audit)}s; the largest gets {rounded(100 * steady.largest_share, 1)} %."
+        f"Citations spread as over {rounded(steadiness.effective_domains, 1)} equally cited "
+        f"{site_noun(audit)}s; the largest gets {rounded(100 * steadiness.largest_share, 1)} %."
     )
-    if steady.repeats and not isnan(steady.jaccard):
+    if steadiness.repeats and not isnan(steadiness.jaccard):
         yield (
-            f"Two answers to one query share {rounded(100 * steady.jaccard, 1)} % of the pages "
-            f"that either cites (rank-biased overlap {rounded(steady.overlap, 2)}; "
-            f"{counted(steady.repeats, 'pair', 'pairs')} of repeats)."
+            f"Two answers to one query share {rounded(100 * steadiness.jaccard, 1)} % of the pages "
+            f"that either cites (rank-biased overlap {rounded(steadiness.overlap, 2)}; "
+            f"{counted(steadiness.repeats, 'pair', 'pairs')} of repeats)."
         )
 
 
 def citing_steps(audit: CitationAudit) -> Iterator[NextCommand]:
-    """Yield what to do next."""
+    """Yield the command that gates the audit, if its verdict is decided."""
     command = str(audit.spec.get("command", ""))
     file = audit.loaded_from or json_file(command, "")
     verdict = audit.primary[0].verdict(audit.margin)
@@ -256,12 +274,12 @@ def _ratio_interval(low: float, high: float) -> str:
 
 
 def _interval(low: float, high: float, *, digits: int) -> str:
-    """Print an interval with some decimals; empty where there is none."""
+    """Print an interval with so many decimals; empty where there is none."""
     return "" if isnan(low) else f"[{rounded(low, digits)}, {rounded(high, digits)}]"
 
 
 def units_of(audit: CitationAudit) -> str:
-    """Name what errors are clustered by, and labels exchanged between, in the plural."""
+    """Name the units of an audit in the plural; pages of a collection are documents."""
     if audit.of_documents and audit.unit.name == "page":
         return "documents"
     return units_word(audit.unit.name)
@@ -273,10 +291,10 @@ def site_noun(audit: CitationAudit) -> str:
 
 
 def units_word(unit: str) -> str:
-    """Name the units of an audit; a column of the labels by its own name."""
+    """Return the plural of a unit; a column of the labels stays as it is named."""
     return f"{unit}s" if unit in ("domain", "page") else unit
 
 
 def p_words(p: float) -> str:
-    """Print a p-value in a sentence."""
+    """Print a p-value without the 0 before its point: ``.031``."""
     return "< .001" if p < 0.001 else rounded(p, 3).removeprefix("0")

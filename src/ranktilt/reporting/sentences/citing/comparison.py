@@ -1,4 +1,9 @@
-"""Comparisons of two engines in words: whose tilt is larger, and how alike they cite."""
+"""Comparisons of two engines in words: whose tilt is larger, and how alike they cite.
+
+Engines answer the same queries and cite pages of two groups. Groups are compared by the ratio of
+their citation rates, or by the share of citations that one of them gets; the tilt is the distance
+from a neutral value. Errors are computed over units: domains, pages or the values of a column.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ from ranktilt.reporting.sentences.citing.cite import (
     p_words,
     units_word,
 )
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.ratios import often_words, ratio_words
 
 _FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
@@ -32,15 +37,15 @@ _FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
     "inconclusive": "inconclusive",
     "identical": "level",
 }
-"""Kind of finding by the kind of change; it gives the order and the tone of a verdict."""
+"""Kind of finding, by which verdicts are sorted and coloured, by the kind of change."""
 
 
-def leading(comparison: CitationComparison) -> Finding:
+def leading_finding(comparison: CitationComparison) -> Finding:
     """Return the finding that leads."""
-    return first_of(comparison_findings(comparison))
+    return first_finding(comparison_findings(comparison))
 
 
-def derived(comparison: CitationComparison) -> dict[str, Any]:
+def derived_words(comparison: CitationComparison) -> dict[str, Any]:
     """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in comparison_findings(comparison)]}
 
@@ -51,7 +56,7 @@ def comparison_findings(comparison: CitationComparison) -> tuple[Finding, ...]:
     for change in comparison.primary:
         sentence = change_sentence(comparison, change)
         findings.append(Finding(kind=_FINDING_KINDS[change.kind], sentence=sentence))
-    return ranked(findings)
+    return sort_findings(findings)
 
 
 def change_sentence(comparison: CitationComparison, change: CitationChange) -> str:
@@ -65,18 +70,17 @@ def change_sentence(comparison: CitationComparison, change: CitationChange) -> s
             "undefined for one of them."
         )
     if change.kind == "differs":
-        size = (
-            f"{_size(change, change.low, change.high)}, corrected p {p_words(change.p_corrected)}"
-        )
+        difference = _difference_words(change, change.low, change.high)
+        p = f"corrected p {p_words(change.p_corrected)}"
         return (
-            f"{new} leans further toward {change.side} pages than {old}: {_values(change)} "
-            f"({size}){_growth(comparison, change)}."
+            f"{new} leans further toward {change.side} pages than {old}: {_value_words(change)} "
+            f"({difference}, {p}){_growth_words(comparison, change)}."
         )
     return f"No difference between {new} and {old} is shown: {_open_reason(comparison, change)}"
 
 
-def _values(change: CitationChange) -> str:
-    """Say what each engine does by itself, the new one first."""
+def _value_words(change: CitationChange) -> str:
+    """Give the ratio or the share of each engine, the new one first."""
     if change.scale == "log ratio":
         # "half as often as": the old engine's ratio ends the clause, so its last "as" goes.
         old = often_words(change.old).removesuffix(" as")
@@ -86,11 +90,11 @@ def _values(change: CitationChange) -> str:
         )
     return (
         f"{change.a} pages get {rounded(change.new, 1)} % against {rounded(change.old, 1)} %"
-        f"{_neutrals(change)}"
+        f"{_neutral_words(change)}"
     )
 
 
-def _neutrals(change: CitationChange) -> str:
+def _neutral_words(change: CitationChange) -> str:
     """Say which values would favour neither side; empty where one is unknown."""
     if isnan(change.neutral_new) or isnan(change.neutral_old):
         return ""
@@ -100,35 +104,35 @@ def _neutrals(change: CitationChange) -> str:
     )
 
 
-def _size(change: CitationChange, low: float, high: float) -> str:
-    """Print a difference with an interval: times for a ratio, points for a share."""
+def _difference_words(change: CitationChange, low: float, high: float) -> str:
+    """Print a difference with an interval: the ratio of two ratios, or points of a share."""
     if change.scale == "log ratio":
-        return _ratios(change, low, high)
-    return f"{signed(change.value)} points{_point_ends(low, high)}"
+        return _ratio_words_of_both(change, low, high)
+    return f"{signed(change.value)} points{_point_interval(low, high)}"
 
 
-def _ratios(change: CitationChange, low: float, high: float) -> str:
+def _ratio_words_of_both(change: CitationChange, low: float, high: float) -> str:
     """Print the ratio of each engine, and the ratio of the two with its interval."""
     return (
         f"{ratio_words(change.new)} against {ratio_words(change.old)}, a ratio of "
-        f"{ratio_words(change.value)}{_ratio_ends(low, high)}"
+        f"{ratio_words(change.value)}{_ratio_interval(low, high)}"
     )
 
 
-def _ratio_ends(low: float, high: float) -> str:
+def _ratio_interval(low: float, high: float) -> str:
     """Print the interval of a ratio after its value; empty where there is none."""
     return "" if isnan(low) else f" [{ratio_words(low)}, {ratio_words(high)}]"
 
 
-def _point_ends(low: float, high: float) -> str:
+def _point_interval(low: float, high: float) -> str:
     """Print the interval of points after their value; empty where there is none."""
     return "" if isnan(low) else f" [{signed(low)}, {signed(high)}]"
 
 
-def _growth(comparison: CitationComparison, change: CitationChange) -> str:
-    """Say whose tilt is larger, whichever group each engine leans to.
+def _growth_words(comparison: CitationComparison, change: CitationChange) -> str:
+    """Say which engine's tilt is larger, whichever group each of them leans to.
 
-    The growth is how much further the new engine is from neutral than the old one.
+    The growth is how much further from neutral the new engine is than the old one.
     """
     if change.growth_low > change.neutral:
         return f"; the tilt of {comparison.new} is larger"
@@ -150,30 +154,31 @@ def _open_reason(comparison: CitationComparison, change: CitationChange) -> str:
         # Few units still allow an interval over further questions about the same units.
         if isnan(change.these_low):
             return text
-        size = _size(change, change.these_low, change.these_high)
+        difference = _difference_words(change, change.these_low, change.these_high)
         return (
-            f"{text} Of these {units}, in further questions like these: {_values(change)} ({size})."
+            f"{text} Of these {units}, in further questions like these: {_value_words(change)} "
+            f"({difference})."
         )
     if change.effective_questions < FEWEST_UNITS:
-        queries = counted(change.questions, "query", "queries")
-        return f"{queries} are too few to compare engines; ask at least {FEWEST_UNITS}."
+        queries = counted(change.questions, "query is", "queries are")
+        return f"{queries} too few to compare engines; ask at least {FEWEST_UNITS}."
     detectable = change.detectable
-    # A ratio above 1 is as easy to detect as its inverse.
-    size = (
-        f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
-        if change.scale == "log ratio"
-        else f"one of {rounded(detectable, 1)} points"
-    )
+    size = f"one of {rounded(detectable, 1)} points"
+    if change.scale == "log ratio":
+        # A ratio above 1 is as easy to detect as its inverse.
+        size = f"a ratio of {rounded(detectable, 2)} or {rounded(1 / detectable, 2)}"
     queries = counted(change.questions, "query", "queries")
+    values = _sentence_case(_value_words(change))
+    difference = _difference_words(change, change.low, change.high)
     return (
-        f"{queries} and these {units} would find {size} four times in five. "
-        f"{_sentence_case(_values(change))} ({_size(change, change.low, change.high)})."
+        f"{queries} and these {units} would find {size} four times in five. {values} "
+        f"({difference})."
     )
 
 
 def _sentence_case(text: str) -> str:
-    """Begin a sentence with a capital letter."""
-    # `capitalize` would write the names of groups in small letters.
+    """Write the first letter of a sentence as a capital."""
+    # `capitalize` would write all other letters small, and so the names of groups.
     return text[:1].upper() + text[1:]
 
 
@@ -195,28 +200,31 @@ def comparison_meaning(comparison: CitationComparison) -> str:
 
 
 def overlap_sentences(comparison: CitationComparison) -> Iterator[str]:
-    """Say how many pages and domains both engines share, and two answers of one engine do."""
+    """Yield how many of the cited pages, and of the domains, both engines have in common.
+
+    Answers of one engine to the same query differ too; what two of them share is said with it.
+    """
     for overlap in comparison.overlaps:
         if overlap.measure == "Jaccard" and not isnan(overlap.value):
             yield _overlap_sentence(comparison, overlap)
 
 
 def _overlap_sentence(comparison: CitationComparison, overlap: CitationOverlap) -> str:
-    """Say how many pages, or domains (`overlap.of`), both engines share."""
+    """Say how many pages both engines share, or how many domains; `overlap.of` is the noun."""
     share = f"{rounded(100 * overlap.value, 1)} %"
     if not isnan(overlap.low):
         ends = (rounded(100 * end, 1) for end in (overlap.low, overlap.high))
         share = f"{share} [{', '.join(ends)}]"
     text = f"The two engines share {share} of the {overlap.of} that either cites for a query"
     names = (comparison.new, comparison.old)
-    repeats = [
+    shares_within_engines = [
         f"{rounded(100 * within, 1)} % ({name})"
         for name, within in zip(names, (overlap.within_new, overlap.within_old), strict=True)
         if not isnan(within)
     ]
-    if not repeats:
+    if not shares_within_engines:
         return f"{text}."
-    return f"{text}; two answers of one engine share {' and '.join(repeats)}."
+    return f"{text}; two answers of one engine share {' and '.join(shares_within_engines)}."
 
 
 def comparison_steps(comparison: CitationComparison) -> Iterator[NextCommand]:

@@ -1,18 +1,24 @@
-"""Experiments with contexts in words: whether the version, its label or its position decides."""
+"""Experiments with contexts in words: whether the version, its label or its position decides.
+
+A model answers a query from a context, the documents of its prompt, which holds two versions of one
+text. Versions are exchanged, or the labels that name their authors, or positions; of the answers
+that cite only one of both, the share that cites one side is neutral at 50 %.
+"""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from ranktilt.auditing.answer.command_words import json_file
 from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.effects import FEWEST
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.next_steps import without_output
 from ranktilt.reporting.tones import Tone
 
@@ -21,6 +27,7 @@ QUESTION_WORDS = {
     "label": "label of the same text",
     "position": "position",
 }
+"""What is exchanged, by the question."""
 LABEL_WORDS = {
     "none": "not shown",
     "true": "true",
@@ -28,18 +35,19 @@ LABEL_WORDS = {
     "both": "true and swapped",
     "all": "all",
 }
+"""Which labels were shown, by their key; ``both`` and ``all`` put answers together."""
 
 
 def effect_findings(experiment: ContextExperiment) -> tuple[Finding, ...]:
-    """Return the verdict on each primary question, findings first."""
-    return ranked(_finding(experiment, effect) for effect in experiment.primary)
+    """Return the verdict on each primary question; those that name a side come first."""
+    return sort_findings(_finding(experiment, effect) for effect in experiment.primary)
 
 
 def _finding(experiment: ContextExperiment, effect: ContextEffect) -> Finding:
     """Return the verdict on one effect as a finding; its size is in margins."""
     verdict = effect.verdict(experiment.margin)
     kind: FindingKind = "favours" if verdict in ("a", "b") else verdict  # type: ignore[assignment]
-    size = abs(effect.value - effect.neutral) / (experiment.margin or 1.0)
+    size = abs(effect.value - effect.neutral) / (experiment.margin or 1.0)  # in points without one
     sentence = effect_sentence(experiment, effect)
     return Finding(
         kind=kind,
@@ -55,18 +63,18 @@ def effect_tone(experiment: ContextExperiment, effect: ContextEffect) -> Tone:
     return tones.get(effect.verdict(experiment.margin), "unsure")
 
 
-def leading(experiment: ContextExperiment) -> Finding:
+def leading_finding(experiment: ContextExperiment) -> Finding:
     """Return the finding that leads."""
-    return first_of(effect_findings(experiment), nothing="nothing was compared.")
+    return first_finding(effect_findings(experiment), nothing="nothing was compared.")
 
 
-def derived(experiment: ContextExperiment) -> dict[str, Any]:
+def derived_words(experiment: ContextExperiment) -> dict[str, Any]:
     """Return the verdicts as sentences, which the saved file holds besides the fields."""
     return {"verdicts": [finding.sentence for finding in effect_findings(experiment)]}
 
 
 def effect_sentence(experiment: ContextExperiment, effect: ContextEffect) -> str:
-    """Say which of two is cited more often, or why that stays open."""
+    """Say which of two versions, labels or positions is cited more often, or why that is open."""
     verdict = effect.verdict(experiment.margin)
     if verdict in ("a", "b"):
         return f"{_size_sentence(effect, effect.side(verdict))} (corrected p {_p(effect)})."
@@ -77,9 +85,10 @@ def effect_sentence(experiment: ContextExperiment, effect: ContextEffect) -> str
 
 
 def _size_sentence(effect: ContextEffect, side: str) -> str:
-    """Say in how many of the cases that decide a side is cited."""
+    """Say in which share of the deciding cases a side is cited; these cite only one of both."""
     share, low, high = effect.value, effect.low, effect.high
     if side == effect.b:
+        # The value is the share of a. With the share, the ends of its interval change places.
         share, low, high = 100 - share, 100 - high, 100 - low
     interval = "" if math.isnan(low) else f" [{rounded(low, 1)}, {rounded(high, 1)}]"
     number = f"{rounded(share, 1)} %{interval}"
@@ -103,8 +112,8 @@ def _size_sentence(effect: ContextEffect, side: str) -> str:
 def _open_reason(effect: ContextEffect) -> str:
     """Say why a question stays open: nothing decided, few queries, or a wide interval."""
     if math.isnan(effect.value):
-        pairs = "both labels" if effect.question == "label" else "both versions"
-        return f"the answers cite a text with {pairs}, or with neither, so that nothing is decided."
+        both = "both labels" if effect.question == "label" else "both versions"
+        return f"the answers cite a text with {both}, or with neither, so that nothing is decided."
     if not effect.is_testable:
         number = rounded(effect.effective_n, 1)
         return (
@@ -149,8 +158,8 @@ def experiment_meaning(experiment: ContextExperiment) -> str:
     return "Neither side is favoured by more than the margin, where contexts are otherwise equal."
 
 
-def position_sentence(experiment: ContextExperiment) -> Iterator[str]:
-    """Say whether the position of a version decides, beside the primary question."""
+def position_sentences(experiment: ContextExperiment) -> Iterator[str]:
+    """Say whether the position of a version decides, which is no primary question."""
     effect = experiment.effect("position")
     if effect is None or math.isnan(effect.value):
         return
@@ -170,25 +179,19 @@ def _lower_first(text: str) -> str:
 
 
 def experiment_steps(experiment: ContextExperiment) -> Iterator[NextCommand]:
-    """Yield what to do next."""
+    """Yield commands to type next: a gate, and the same experiment with labels."""
     verdicts = [effect.verdict(experiment.margin) for effect in experiment.primary]
-    command = shlex.split(str(experiment.spec.get("command", "")))
-    gate = f"ranktilt gate {_saved_file(command)} --max-tilt 5"
+    command = str(experiment.spec.get("command", ""))
+    saved_file = json_file(command, "experiment.json")
+    gate = f"ranktilt gate {shlex.quote(saved_file)} --max-tilt 5"
     if "a" in verdicts or "b" in verdicts:
         yield NextCommand(text="Fail a build on this tilt in CI", command=gate)
     elif "level" in verdicts:
         yield NextCommand(text="Keep it this way in CI", command=gate)
     if command and "label" not in {effect.question for effect in experiment.effects}:
-        words = without_output(command)
+        words = without_output(shlex.split(command))
         labels = [label for label in ("true", "swapped") if label not in experiment.shown_labels]
         for label in labels:
             words += ["--show-label", label]
         text = "See whether the author's name decides"
         yield NextCommand(text=text, command=shlex.join(words))
-
-
-def _saved_file(command: Sequence[str]) -> str:
-    """Return the file that the command saved the experiment in, or a name for one."""
-    words = list(command)
-    index = words.index("--json") + 1 if "--json" in words[:-1] else 0
-    return shlex.quote(words[index]) if index and words[index] != "-" else "experiment.json"

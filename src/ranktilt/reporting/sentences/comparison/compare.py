@@ -1,4 +1,9 @@
-"""Comparisons in words: how a new ranker differs from an old one."""
+"""Comparisons in words: how a new ranker differs from an old one.
+
+A change is the difference of two runs, new minus old, in one answer: in effectiveness, or in a
+tilt, that is, in how much a run favours one of two groups. The growth of a tilt is how much farther
+it is from neutral, whichever group the runs favour.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,13 @@ from ranktilt.auditing.comparison.result import ChangeKind, ChangeVerdict, Compa
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
-from ranktilt.reporting.sentences.effects import across, common_words, corrected_p, too_few
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.effects import (
+    common_words,
+    corrected_p_words,
+    low_p_words,
+    too_few_words,
+)
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.variation import variation_words
 
 _FINDING_KINDS: dict[ChangeKind, FindingKind] = {
@@ -18,12 +28,12 @@ _FINDING_KINDS: dict[ChangeKind, FindingKind] = {
     "inconclusive": "inconclusive",
     "identical": "level",
 }
-"""Kind of a finding by the verdict on a change."""
+"""Kind of a finding, by which findings are sorted and coloured, by the verdict on a change."""
 
 
-def leading(comparison: Comparison) -> Finding:
+def leading_finding(comparison: Comparison) -> Finding:
     """Return the finding that leads."""
-    return first_of(comparison_findings(comparison))
+    return first_finding(comparison_findings(comparison))
 
 
 def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
@@ -37,14 +47,14 @@ def comparison_findings(comparison: Comparison) -> tuple[Finding, ...]:
     tilts = [verdict for verdict in others if verdict.side is not None]
     rest = [verdict for verdict in others if verdict.side is None]
     return (
-        *ranked(map(_finding, primary)),
-        *ranked(map(_finding, tilts)),
-        *ranked(map(_finding, rest)),
+        *sort_findings(map(_finding, primary)),
+        *sort_findings(map(_finding, tilts)),
+        *sort_findings(map(_finding, rest)),
     )
 
 
 def _finding(verdict: ChangeVerdict) -> Finding:
-    """Return what a comparison says of one ranker."""
+    """Return the verdict on one ranker as a finding."""
     return Finding(
         kind=_FINDING_KINDS[verdict.kind],
         sentence=change_verdict_sentence(verdict),
@@ -54,7 +64,7 @@ def _finding(verdict: ChangeVerdict) -> Finding:
 
 
 def change_order(change: Change) -> tuple[bool, float]:
-    """Return the place of a difference among others: those that are shown, the largest first."""
+    """Return the sort key of a difference: shown ones come first, and the largest of these."""
     return (not change.is_shown, -margins(change, 0.0) if change.is_shown else 0.0)
 
 
@@ -67,49 +77,49 @@ def change_verdict_sentence(verdict: ChangeVerdict) -> str:
             f"this run and {verdict.old_run}" if verdict.is_of_one_audit else "the two audits"
         )
         return f"{verdict.run}: {compared} are identical on {verdict.primary}{common}"
-    front = f"{change.a} | {change.b}: " if verdict.is_of_several_pairs else ""
-    return front + change_sentence(change, common=common)
+    pair = f"{change.a} | {change.b}: " if verdict.is_of_several_pairs else ""
+    return pair + change_sentence(change, common=common)
 
 
 def change_sentence(change: Change, *, common: str = "") -> str:
-    """Say what of a change is shown, with its interval and p.
+    """Say whether a change is shown, and in which direction, with its interval and p.
 
-    `common` says on which queries, where not on all. What both runs say by themselves is in the
-    table.
+    `common` says on how many queries, if not on all: ``, on 40 common queries``. The answers of
+    both runs are not repeated: a table has them.
     """
     is_mean = isinstance(change.estimand, Measure)
     old = "its old run" if change.run == change.old_run else change.old_run
-    quantity, measure = _quantity(change)
+    quantity, on_measure = _quantity(change)
     numbers = f"{_difference(change)}{common}"
     if math.isnan(change.value):
         return (
-            f"{change.run} cannot be compared with {old}: {quantity}{measure} is undefined for one "
-            "of them"
+            f"{change.run} cannot be compared with {old}: {quantity}{on_measure} is undefined for "
+            "one of them"
         )
-    if few := too_few(change):
+    if few := too_few_words(change):
         return (
-            f"{change.run}: no difference from {old} in {quantity}{measure} can be shown: {few}; "
-            f"{numbers}"
+            f"{change.run}: no difference from {old} in {quantity}{on_measure} can be shown: "
+            f"{few}; {numbers}"
         )
     if not change.is_shown:
         return (
-            f"{change.run}: no difference from {old} in {quantity}{measure} is shown; "
-            f"{_power(change)}; {numbers}"
+            f"{change.run}: no difference from {old} in {quantity}{on_measure} is shown; "
+            f"{_power_words(change)}; {numbers}"
         )
     if is_mean:
         more = "more" if change.value > 0 else "less"
-        return f"{change.run} is {more} effective than {old}{measure}: {numbers}"
+        return f"{change.run} is {more} effective than {old}{on_measure}: {numbers}"
     if not change.estimand.sided:
         higher = "higher" if change.value > 0 else "lower"
         return f"{change.run} has a {higher} {quantity} than {old}: {numbers}"
     side = change.a if change.value > 0 else change.b
-    where = measure or f" in {quantity}"
-    moved = f"{change.run} leans further toward {side} than {old}{where}"
-    return f"{moved}: {numbers}{_growth(change)}"
+    where = on_measure or f" in {quantity}"
+    finding = f"{change.run} leans further toward {side} than {old}{where}"
+    return f"{finding}: {numbers}{_growth_words(change)}"
 
 
 def _quantity(change: Change) -> tuple[str, str]:
-    """Return the compared quantity and its measure."""
+    """Return the compared quantity, and ``on`` its measure where the quantity does not name it."""
     if change.of_tilt:
         return "tilt", f" on {change.measure}"
     if isinstance(change.estimand, Measure):
@@ -117,8 +127,11 @@ def _quantity(change: Change) -> tuple[str, str]:
     return change.name, ""
 
 
-def _growth(change: Change) -> str:
-    """Say whether the tilt grew; nothing of the kind where a run could not tilt at all."""
+def _growth_words(change: Change) -> str:
+    """Say whether the tilt itself grew or shrank; empty where neither is shown.
+
+    If most lists of one run could not have come out otherwise, that is said instead.
+    """
     if change.variation is not None and not change.can_be_level:
         return f"; but {variation_words(change.variation)} for one of them"
     if change.growth_low > 0:
@@ -130,25 +143,25 @@ def _difference(change: Change) -> str:
     """Print a difference with its interval and p, and the neutral value where it is not 0."""
     interval = f" [{', '.join(change.ends)}]" if change.has_interval else ""
     neutral_value = change.amount(change.neutral, sign=True)
-    # Groups that are no twins are neutral where random labels stand, which differs between the
-    # runs.
+    # Without twins, each run is neutral at its median of random labels; these medians differ.
     is_zero = neutral_value == change.amount(0.0, sign=True)
     neutral = "" if is_zero else f", neutral value {neutral_value}{change.unit}"
     value = change.amount(change.value, sign=True)
     difference = f"difference {value}{change.unit}{interval}{neutral}"
-    return ", ".join(filter(None, (difference, corrected_p(change))))
+    return ", ".join(filter(None, (difference, corrected_p_words(change))))
 
 
-def _power(change: Change) -> str:
-    """Say which difference these queries could have shown."""
+def _power_words(change: Change) -> str:
+    """Say which difference these queries would find, or why they show none."""
     queries = counted(change.queries, "query", "queries")
     if change.error == 0:
         return f"every resample of {queries} gives the same answer"
     if change.p_corrected < ALPHA:
-        return across(change.p_corrected, "0")
+        return low_p_words(change.p_corrected, "0")
     low, high = change.estimand.bounds
-    largest = (high - low) * (100 if isinstance(change.estimand, Measure) else 1)
-    if change.detectable > largest:
+    scale = 100 if isinstance(change.estimand, Measure) else 1  # changes of measures are in points
+    largest_difference = scale * (high - low)
+    if change.detectable > largest_difference:
         return f"{queries} could not detect any difference"
     these = "this query" if change.queries == 1 else f"these {queries}"
     size = change.amount(change.detectable, sign=False)

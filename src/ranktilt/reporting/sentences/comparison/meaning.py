@@ -1,4 +1,8 @@
-"""The meaning of a comparison, for somebody who has to choose a run, and next steps."""
+"""The meaning of a comparison, for somebody who has to choose a run, and next steps.
+
+A new and an old run are compared in how effective they are, and in tilts, that is, in how much they
+favour one of two groups.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ def comparison_meaning(comparison: Comparison) -> str:
 def moved_tilts(verdicts: Sequence[ChangeVerdict]) -> list[Change]:
     """Return the differences of tilts that are shown, those on the primary question first.
 
-    Among each the clearest comes first.
+    Among these, and among all others, the largest comes first.
     """
     tilts = [verdict for verdict in verdicts if verdict.side is not None]
     tilts.sort(key=lambda verdict: (not verdict.is_primary, change_order(verdict.changes[0])))
@@ -57,17 +61,19 @@ def _tilt_meaning(change: Change) -> str:
     side = change.a if change.value > 0 else change.b
     old = "its old run" if change.run == change.old_run else change.old_run
     answer = change.estimand.answer
-    front = (
+    finding = (
         f"{change.run} gives {side} more than {old} does ({answer(change.old)} before, "
         f"{answer(change.new)} now), by more than chance explains"
     )
-    if (change.new - change.neutral_new) * (change.old - change.neutral_old) < 0:
-        front += ", and now leans to the other side"
+    new_tilt = change.new - change.neutral_new
+    old_tilt = change.old - change.neutral_old
+    if new_tilt * old_tilt < 0:  # to different sides
+        finding += ", and now leans to the other side"
     if change.growth_low > 0:
-        return f"{front}, and its tilt is larger. Look at it before you switch."
+        return f"{finding}, and its tilt is larger. Look at it before you switch."
     if change.growth_high < 0:
-        return f"{front}, and its tilt is smaller. Switching reduces the tilt."
-    return f"{front}. A larger tilt is not shown."
+        return f"{finding}, and its tilt is smaller. Switching reduces the tilt."
+    return f"{finding}. A larger tilt is not shown."
 
 
 def _effectiveness_meaning(comparison: Comparison, runs: tuple[str, str]) -> str:
@@ -90,14 +96,18 @@ def comparison_next_commands(comparison: Comparison) -> tuple[NextCommand, ...]:
         return (NextCommand(text="See both audits on one page", command=shlex.join(words)),)
     tilts = moved_tilts(verdicts)
     if any(verdict.is_shown for verdict in verdicts):
-        return (*_after_a_move(comparison, new, tilts), _gate(comparison, tilts))
+        return (*_after_growth(comparison, new, tilts), _gate_command(comparison, tilts))
     return _more_queries(comparison)
 
 
-def _after_a_move(
+def _after_growth(
     comparison: Comparison, new: str, tilts: Sequence[Change]
 ) -> tuple[NextCommand, ...]:
-    """Explain and correct a tilt that is shown to have grown, of an audit that files can repeat."""
+    """Return commands that explain and correct a tilt that is shown to have grown.
+
+    There are none if no tilt has grown, or if the new audit, in the file `new`, was not made from
+    files that a command can read again. `tilts` are the changes of tilts that are shown.
+    """
     collection = comparison.spec["new"].get("collection", {})
     is_of_files = bool(collection.get("labels") or collection.get("layout"))
     grown_tilts = [tilt for tilt in tilts if tilt.growth_low > 0]
@@ -107,10 +117,11 @@ def _after_a_move(
     if grown.run in comparison.spec["new"].get("repeated", ()):
         return ()  # explain and mitigate read one ranking of each query
     steps = []
-    if not collection.get("labels"):  # whose columns need not hold anything to explain it by
+    # A file of labels need not have columns by which a tilt could be explained; texts always do.
+    if not collection.get("labels"):
         explain = ["ranktilt", "explain", new]
         steps.append(NextCommand(text="See what goes with it", command=shlex.join(explain)))
-    has_commas = "," in grown.a + grown.b  # which --pair could not tell apart
+    has_commas = "," in grown.a + grown.b  # the option --pair takes two names with a comma between
     if len(comparison.runs) == 1 and comparison.spec["baseline_run"] is None and not has_commas:
         pairs = {(change.a, change.b) for change in (*comparison.tilts, *comparison.estimates)}
         pair = ["--pair", f"{grown.a},{grown.b}"] if len(pairs) > 1 else []
@@ -119,8 +130,11 @@ def _after_a_move(
     return tuple(steps)
 
 
-def _gate(comparison: Comparison, tilts: Sequence[Change]) -> NextCommand:
-    """Return the gate that fails a build where the tilt of the new run grows."""
+def _gate_command(comparison: Comparison, tilts: Sequence[Change]) -> NextCommand:
+    """Return the gate that fails a build if the tilt of the new run grows.
+
+    For runs of one audit, of which one is the baseline, the gate checks a limit instead.
+    """
     new, old = (str(comparison.spec[side].get("file", "")) for side in ("new", "old"))
     if comparison.spec["baseline_run"] is not None:
         run = tilts[0].run if tilts else comparison.runs[0].new
@@ -133,13 +147,14 @@ def _gate(comparison: Comparison, tilts: Sequence[Change]) -> NextCommand:
 
 
 def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
-    """Say how many queries would show a difference, with the command that audits them."""
+    """Say how many queries would show a difference of `SHOWN` points, and how to audit them."""
     command = str(comparison.spec["new"].get("command", ""))
     verdicts = comparison.verdicts()
     first = min(verdicts, key=lambda verdict: not verdict.is_primary)
     change = first.changes[0]
     if not command or change.unit != " points" or not SHOWN < change.detectable < math.inf:
         return ()
+    # The detectable difference falls with the square root of the number of queries.
     needed = math.ceil(change.queries * (change.detectable / SHOWN) ** 2)
     text = (
         f"About {needed:,} queries in all (you have {change.queries:,}) would find a difference of "
@@ -148,7 +163,7 @@ def _more_queries(comparison: Comparison) -> tuple[NextCommand, ...]:
     return (NextCommand(text=text, command=command),)
 
 
-def derived(comparison: Comparison) -> dict[str, Any]:
+def derived_words(comparison: Comparison) -> dict[str, Any]:
     """Return the verdicts and next steps, which the saved file holds besides the fields."""
     verdicts = [
         {

@@ -1,4 +1,8 @@
-"""Ranks of runs in words: which may be first, and how many can be distinguished."""
+"""Ranks of runs in words: which may be first, and how many can be distinguished.
+
+Runs are ordered by their answer to a question: how effective they are, or how far they lean toward
+the first of two groups. A run may be first if no other is shown to be ahead of it.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,16 @@ from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.next_steps import command_rows
 
 _MOST_NAMED = 4
-"""Most runs that a sentence names, if it counts the others."""
+"""Runs that a sentence names; it counts the others."""
 
 
-def leading(ranks: RunRanks) -> Finding:
+def leading_finding(ranks: RunRanks) -> Finding:
     """Return the finding that leads: the order on the primary question."""
     return ranks_findings(ranks)[0]
 
 
 def ranks_findings(ranks: RunRanks) -> tuple[Finding, ...]:
-    """Return what the order on each question says, the primary question first."""
+    """Return the order on each question as a finding, the primary question first."""
     return tuple(
         Finding(
             kind="favours" if order.shown_pairs else "inconclusive",
@@ -36,17 +40,17 @@ def ranks_findings(ranks: RunRanks) -> tuple[Finding, ...]:
 
 def order_sentence(order: RunOrder) -> str:
     """Say which runs may be first and last, and how many pairs of runs can be distinguished."""
-    first, count, pairs = order.first, len(order.ranks), len(order.differences)
-    on = question_words(first)  # every run of an order answers the same question
+    first, run_count, pairs = order.first, len(order.ranks), len(order.differences)
+    question = question_words(first)  # every run of an order answers the same question
     if all(math.isnan(difference.p_corrected) for difference in order.differences):
         queries = counted(first.queries, "query is", "queries are")
-        return f"{queries} too few to rank {count} runs on {on}"
+        return f"{queries} too few to rank {run_count} runs on {question}"
     if not order.shown_pairs:
-        return f"None of the {count} runs can be distinguished from another on {on}"
+        return f"None of the {run_count} runs can be distinguished from another on {question}"
     pair_words = f"{order.shown_pairs:,} of {pairs:,} pairs of runs can be distinguished"
     if order.shown_pairs == pairs:
         pair_words = "every two runs can be distinguished"
-    clauses = [f"On {on}, {_first_words(order)}", *_last_words(order), pair_words]
+    clauses = [f"On {question}, {_first_words(order)}", *_last_words(order), pair_words]
     return "; ".join(clauses)
 
 
@@ -107,7 +111,8 @@ def ranks_meaning(ranks: RunRanks) -> str:
         )
     order = effectiveness[0]
     best = order.may_be_first
-    tilts_differ = any(order.shown_pairs for order in ranks.orders() if order not in effectiveness)
+    tilt_orders = [order for order in ranks.orders() if order not in effectiveness]
+    tilts_differ = any(tilt_order.shown_pairs for tilt_order in tilt_orders)
     by = "by cost or by tilt" if tilts_differ else "by cost"
     if len(best) == 1:
         return f"If effectiveness decides, choose {best[0]}: it stays ahead on other queries too."
@@ -125,8 +130,7 @@ def ranks_meaning(ranks: RunRanks) -> str:
 def ranks_next_commands(ranks: RunRanks) -> tuple[NextCommand, ...]:
     """Return the command that compares all runs with the best one.
 
-    There is none unless all runs are those of one audit in a file: ``--baseline-run`` compares the
-    runs of a single file.
+    There is one only if all runs are in one audit file, which ``--baseline-run`` asks for.
     """
     audits = ranks.spec["audits"]
     if len(audits) > 1 or not audits[0].get("file"):
@@ -137,7 +141,7 @@ def ranks_next_commands(ranks: RunRanks) -> tuple[NextCommand, ...]:
     return (NextCommand(text=f"See how the others differ from {best}", command=shlex.join(words)),)
 
 
-def derived(ranks: RunRanks) -> dict[str, Any]:
+def derived_words(ranks: RunRanks) -> dict[str, Any]:
     """Return the sentences that a saved result has beside its data: verdicts and next steps."""
     return {
         "verdicts": [finding.sentence for finding in ranks_findings(ranks)],

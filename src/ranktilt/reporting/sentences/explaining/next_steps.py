@@ -1,7 +1,10 @@
 """Next steps after an explanation: show the cause, correct the ranker, or audit what was found.
 
-A page and a terminal show the same steps. A command runs as printed, but for words in capitals,
-which you fill in. There are none where no command could read the same data again.
+A step is a command with its purpose. It runs as printed, but for words in capitals, which you fill
+in. There are no steps if no command could read the same data again.
+
+An explanation says which properties of texts go with a gap, the difference of a ranker's scores or
+ranks between two groups. A factor is a property that ``generate versions`` edits on purpose.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from ranktilt.explaining.factors.result import PRIMARY, FactorEffect, FactorEffe
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
-from ranktilt.reporting.sentences.explaining.properties import of_citations
+from ranktilt.reporting.sentences.explaining.properties import is_of_citations
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 
 if TYPE_CHECKING:
     from ranktilt.explaining.explanation import Explanation
@@ -35,17 +39,17 @@ _FACTORS = {
     "query words": "query-words",
     "specificity": "words",
 }
-"""Factors of ``generate versions`` that edit a property of texts by a rule."""
+"""Factor of ``generate versions`` that edits a property of texts by a rule, by the property."""
 _USUAL_FACTORS = ("length", "words")
-"""Factors of a suggested experiment."""
+"""Factors of a suggested experiment, if no factor edits the properties that were found."""
 _USUAL_RANKER = "bm25"
-"""Ranker of a suggested audit."""
+"""Ranker of a suggested command, if the explanation has none."""
 _ADOPTERS = "0,10,50,100"
-"""Percentages of adopters in a suggested command."""
+"""Percentages of documents that adopt an edit, in a suggested command."""
 
 
 def explanation_steps(explanation: Explanation) -> tuple[NextCommand, ...]:
-    """Return what to do after texts were compared, or gaps attributed."""
+    """Return what to do after texts were compared, or gaps were attributed to properties."""
     if not explanation.attributed:
         return tuple(_text_steps(explanation))
     shown_gaps = [gap for gap in attributed_gaps(explanation) if gap.is_shown]
@@ -59,7 +63,7 @@ def explanation_steps(explanation: Explanation) -> tuple[NextCommand, ...]:
 
 
 def _text_steps(explanation: Explanation) -> Iterator[NextCommand]:
-    """Ask what a ranker makes of texts that differ."""
+    """Yield commands that show how a ranker responds to texts that differ, and whom it favours."""
     folder = folder_of(explanation)
     if folder is None:
         return
@@ -75,7 +79,7 @@ def _text_steps(explanation: Explanation) -> Iterator[NextCommand]:
 
 def gaps_steps(gaps: ExplainedGaps) -> tuple[NextCommand, ...]:
     """Return what to do after gaps between groups were split among properties."""
-    if of_citations(gaps):  # no command ranks an engine's pages anew
+    if is_of_citations(gaps):  # no command ranks an engine's pages anew
         return ()
     shown_gaps = [gap for gap in gaps.primary if gap.is_shown]
     if not shown_gaps:
@@ -95,7 +99,7 @@ def gaps_steps(gaps: ExplainedGaps) -> tuple[NextCommand, ...]:
 
 
 def _column_steps(gaps: ExplainedGaps, run: str, column: str) -> Iterator[NextCommand]:
-    """Audit by a property itself, whatever the groups are."""
+    """Yield the command that audits by a property of documents, a column, and not by the groups."""
     collection = dict(gaps.spec["collection"])
     if "label_file" in collection:
         # Names of values, and a label of the rest, belong to the column of the groups.
@@ -109,7 +113,19 @@ def _column_steps(gaps: ExplainedGaps, run: str, column: str) -> Iterator[NextCo
 def _cause_steps(
     result: Any, run: str, properties: Iterable[str], reference: str
 ) -> Iterator[NextCommand]:
-    """Edit texts by a rule, and see what each edit does to ranks."""
+    """Yield commands that edit texts by a rule, and show what each edit does to ranks.
+
+    Parameters
+    ----------
+    result : Explanation or ExplainedGaps
+        What was explained.
+    run : str
+        Name of the ranker.
+    properties : iterable of str
+        Properties that go with its gap.
+    reference : str
+        Source whose texts are edited; empty for the usual one.
+    """
     folder = folder_of(result)
     ranker = ranker_words(result, [run], with_names=False)
     if folder is None or ranker[:1] != ["-r"]:
@@ -123,13 +139,18 @@ def _cause_steps(
     explain = ["ranktilt", "explain", target, "--by-factor", *ranker]
     text = "See what edits of a text cause"
     if factors:
-        text = f"See whether {join_words(factors)} {'is' if len(factors) == 1 else 'are'} the cause"
+        are = singular_or_plural(len(factors), "is", "are")
+        text = f"See whether {join_words(factors)} {are} the cause"
     yield NextCommand(text=text, command=f"{shlex.join(make)} && {shlex.join(explain)}")
 
 
 def _mitigate_steps(result: Any, run: str, pair: tuple[str, str] | None) -> Iterator[NextCommand]:
-    """Yield the command that levels a ranker, if it can be written."""
+    """Yield the command that corrects a ranker, if it can be written.
+
+    `pair` are the two groups, if there are others too.
+    """
     words = _inputs(result, [run])
+    # The option --pair takes two names with a comma between them.
     has_commas = pair is not None and any("," in name for name in pair)
     if not words or has_commas:
         return
@@ -150,11 +171,12 @@ def factors_steps(effects: FactorEffects) -> tuple[NextCommand, ...]:
     if effects.of_citations:
         return tuple(_cited_factor_steps(effects))
     mains = [row for row in effects.of(PRIMARY) if not row.interaction]
-    movers = sorted((row for row in mains if row.is_shown), key=lambda row: -abs(row.value))
-    ranker = ranker_words(effects, [movers[0].ranker if movers else effects.rankers[0]])
+    shown_effects = sorted((row for row in mains if row.is_shown), key=lambda row: -abs(row.value))
+    ranker_name = shown_effects[0].ranker if shown_effects else effects.rankers[0]
+    ranker = ranker_words(effects, [ranker_name])
     if folder_of(effects) is None or not ranker:
         return ()
-    return tuple(_factor_steps(effects, movers, ranker))
+    return tuple(_factor_steps(effects, shown_effects, ranker))
 
 
 def _cited_factor_steps(effects: FactorEffects) -> Iterator[NextCommand]:
@@ -166,29 +188,33 @@ def _cited_factor_steps(effects: FactorEffects) -> Iterator[NextCommand]:
 
 
 def _factor_steps(
-    effects: FactorEffects, movers: list[FactorEffect], ranker: list[str]
+    effects: FactorEffects, shown_effects: list[FactorEffect], ranker: list[str]
 ) -> Iterator[NextCommand]:
-    """Yield commands that follow from the factors that move ranks."""
-    if movers and movers[0].effect == "length":
+    """Yield commands that follow from the factors that move ranks, the largest first.
+
+    `ranker` are the words of the option that names the ranker.
+    """
+    if shown_effects and shown_effects[0].effect == "length":
         text = "Audit your own collection at matched lengths"
         yield _step(text, ["ranktilt", "audit", "COLLECTION", *ranker, "--controls"])
     else:
         text = "See what goes with the gap in your own collection"
         yield _step(text, ["ranktilt", "explain", "COLLECTION", "--attribution", *ranker])
-    if not effects.adoptions and any(row.value > 0 for row in movers):
+    if not effects.adoptions and any(row.value > 0 for row in shown_effects):
         words = ["ranktilt", "explain", str(folder_of(effects)), *split_words(effects)]
         text = "See whether an edit still pays when others make it too"
         yield _step(text, [*words, "--by-factor", *ranker, "--adopters", _ADOPTERS])
 
 
 def _inputs(result: Any, runs: list[str]) -> list[str]:
-    """Return the words that name the inputs.
+    """Return the words of a command that name the inputs of a result, and its runs.
 
-    An explanation ignores judgments of unknown documents; other commands ask before they do.
+    An explanation ignores judgments of unknown documents. Other commands do so only with an option,
+    which is left out here, so that they ask.
     """
     collection = {**result.spec["collection"], "ignore_unknown": False}
-    strict = replace(result, spec={**result.spec, "collection": collection})
-    return input_words(strict, runs)
+    asking_result = replace(result, spec={**result.spec, "collection": collection})
+    return input_words(asking_result, runs)
 
 
 def _step(text: str, words: list[str]) -> NextCommand:

@@ -1,4 +1,8 @@
-"""Sentences about probes: a summary, and the findings of figures and tables."""
+"""Sentences about probes: a summary, and the findings of figures and tables.
+
+A probe measures a property of texts, and compares a source with the reference over twins, versions
+of one text by both. Its findings are notes, or else an effect size: Hedges' g with an interval.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +26,15 @@ def probe_summary(result: ProbeResult) -> str:
 
 
 def findings_words(findings: Iterable[Note]) -> str:
-    """Join findings to one sentence; those that are sentences already stand one after the other."""
-    words = note_sentences(findings)
-    if all(text.endswith(".") for text in words):
-        return " ".join(words)
-    return f"{'; '.join(words)}."
+    """Join findings to one sentence, or leave them as several if each ends with a full stop."""
+    sentences = note_sentences(findings)
+    if all(text.endswith(".") for text in sentences):
+        return " ".join(sentences)
+    return f"{'; '.join(sentences)}."
 
 
 def effect_sentence(reference: str, effect: EffectSize) -> str:
-    """Say how far a source differs from its twins, without a full stop."""
+    """Say how far a source differs from its twins of the reference, without a full stop."""
     if not effect.pairs:
         return f"{effect.source} cannot be compared with {reference}, as no twins have a value"
     means = (
@@ -41,15 +45,15 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
         return f"{effect.source}: {means}"
     interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
     pairs = counted(effect.pairs, "pair", "pairs")
-    still = "" if effect.is_shown else "; no difference is shown"
-    return f"{effect.source}: {means}, {interval} over {pairs}{still}"
+    caution = "" if effect.is_shown else "; no difference is shown"
+    return f"{effect.source}: {means}, {interval} over {pairs}{caution}"
 
 
-def derived(result: ProbeResult) -> dict[str, Any]:
+def derived_words(result: ProbeResult) -> dict[str, Any]:
     """Return the summary of a probe's result, which a file holds besides its fields."""
     return {"summary": probe_summary(result)}
 
 
-def derived_part(part: ProbeFigure | ProbeTable) -> dict[str, Any]:
+def derived_part_words(part: ProbeFigure | ProbeTable) -> dict[str, Any]:
     """Return the findings of a figure or a table in words, which a file holds besides its data."""
     return {"says": findings_words(part.findings)}

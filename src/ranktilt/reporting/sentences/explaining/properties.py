@@ -1,7 +1,11 @@
-"""Gaps and the properties that go with them, in words; never because of what.
+"""Gaps between groups of documents and the properties that go with them, in words.
 
-A sentence names the group that stands higher, and gives sizes without signs: what goes the same way
-as the gap, what goes against it, and what remains at equal properties.
+A gap is how much higher one of two groups ranks, is scored or is cited in the same lists. A
+regression splits it into parts, one for each property of documents, such as length, and what
+remains at equal properties. A part goes toward the gap or against it.
+
+A sentence names the group that is higher and gives sizes without signs. It never says that a
+property causes the gap, only that a part of it goes with the property.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from ranktilt.explaining.properties.result import (
 )
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.numbers import count
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 
 UNITS: Mapping[Outcome, str] = {
     "score": "sd",
@@ -34,9 +39,9 @@ UNITS: Mapping[Outcome, str] = {
 DIGITS: Mapping[Outcome, int] = {"score": 3, "rank": 1, "first ranks": 1, "cited": 1}
 """Decimals of a gap, by its outcome."""
 COLLINEAR = 10
-"""Variance inflation from which on parts of two properties cannot be distinguished."""
+"""Variance inflation factor above which a property's part is hard to separate from others."""
 _MOST_NAMED = 3
-"""Most properties that a sentence names."""
+"""Most properties that a sentence names; it counts the others."""
 _REASONS: Mapping[Reason, str] = {
     "no number": "no numbers",
     "mostly unknown": "more than half of the documents have no value",
@@ -45,40 +50,47 @@ _REASONS: Mapping[Reason, str] = {
 }
 """Words for why a property is left out."""
 _SHARE_WORDS = ((0.95, "nearly all"), (0.55, "most"), (0.45, "about half"), (0.0, "part"))
-"""Words for a share of a gap, each from its number on."""
+"""Words for a share of a gap, each for shares of at least this number, the largest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SizedPart:
-    """A part of a gap, without its sign."""
+    """The part of a gap that goes with a property, as a size without a sign and a side."""
 
     name: str
-    """The property's."""
+    """Name of the property."""
     size: float
+    """Size of the part, in the unit of the gap."""
     low: float
+    """Lower end of the 95 % interval of the size."""
     high: float
+    """Upper end of the same interval."""
     side: str
-    """The group that stands higher by it."""
+    """Group that is higher by this part."""
     more_in: str
-    """The group that has more of the property."""
+    """Group whose documents have more of the property."""
 
 
 def gap_findings(gaps: ExplainedGaps) -> tuple[Finding, ...]:
     """Return what goes with each gap, the largest gap first."""
     findings = []
     for gap in gaps.primary:
-        sentences = [gap_sentence(gaps, gap), *(_unexamined(gaps, gap) if gap.is_shown else ())]
+        sentences = [gap_sentence(gaps, gap)]
+        if gap.is_shown:
+            sentences += _unexamined_sentence(gaps, gap)
         findings.append(_finding(gap, " ".join(sentences)))
-    return ranked(findings)
+    return sort_findings(findings)
 
 
-def leading(gaps: ExplainedGaps) -> Finding:
+def leading_finding(gaps: ExplainedGaps) -> Finding:
     """Return the finding that leads, in fewer words."""
-    return first_of(ranked(_finding(gap, _short_sentence(gaps, gap)) for gap in gaps.primary))
+    return first_finding(
+        sort_findings(_finding(gap, _short_sentence(gaps, gap)) for gap in gaps.primary)
+    )
 
 
 def _finding(gap: ExplainedGap, sentence: str) -> Finding:
-    """Return what a gap says."""
+    """Return a sentence about a gap as a finding; its size is in standard errors."""
     if not gap.is_shown:
         return Finding(kind="inconclusive", sentence=sentence, run=gap.run)
     return Finding(kind="favours", sentence=sentence, size=gap.clearness, run=gap.run)
@@ -88,52 +100,52 @@ def _short_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
     """Say how large a gap is, and which properties go with it."""
     if not gap.is_shown:
         return gap_sentence(gaps, gap)
-    lead = _lead(gaps, gap)
+    lead = _lead_clause(gaps, gap)
     if not gap.shown_parts:
         return f"{lead}. No property is shown to go with it."
     share = _joint_share(gap)
     only = ", the only property compared" if len(gap.parts) == 1 else ""
     if share is not None:
-        return f"{lead}; {100 * share:.0f} % of this goes with {_names(_toward(gap))}{only}."
+        return f"{lead}; {100 * share:.0f} % of this goes with {_names(_parts_toward(gap))}{only}."
     clauses = []
-    if toward := _toward(gap):
-        clauses.append(f"{_names(toward)} {_go_or_goes(toward)} with it")
-    if against := _against(gap):
-        clauses.append(f"{_names(against)} {_go_or_goes(against)} against it")
+    if toward := _parts_toward(gap):
+        go = singular_or_plural(len(toward), "goes", "go")
+        clauses.append(f"{_names(toward)} {go} with it")
+    if against := _parts_against(gap):
+        go = singular_or_plural(len(against), "goes", "go")
+        clauses.append(f"{_names(against)} {go} against it")
     return f"{lead}; {', but '.join(clauses)}{only}."
 
 
 def _names(parts: Sequence[_SizedPart]) -> str:
-    """Name the properties that lead."""
+    """Name the first few properties, and count the others."""
     names = [part.name for part in parts[:_MOST_NAMED]]
     if len(parts) > _MOST_NAMED:
         names = [*names, f"{len(parts) - _MOST_NAMED} more"]
     return join_words(names)
 
 
-def _go_or_goes(parts: Sequence[_SizedPart]) -> str:
-    """Return the verb for one part or several."""
-    return "goes" if len(parts) == 1 else "go"
+def _unexamined_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
+    """Say which properties could not be examined, because they do not vary within lists.
 
-
-def _unexamined(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
-    """Say which properties could not be examined, because they do not vary within lists."""
+    Nothing if all could.
+    """
     names = _unvarying(gaps, gap)
     if not names:
         return
-    verb = "does" if len(names) == 1 else "do"
+    do = singular_or_plural(len(names), "does", "do")
     only = ""
     if len(gap.parts) == 1:
         only = f", so {gap.parts[0].property_name} is the only property compared"
-    yield f"In these lists, {_few_names(names)} {verb} not vary and could not be examined{only}."
+    yield f"In these lists, {_few_names(names)} {do} not vary and could not be examined{only}."
 
 
 def _unvarying(gaps: ExplainedGaps, gap: ExplainedGap) -> list[str]:
-    """Return the properties that do not vary within a run's lists."""
+    """Return the properties that do not vary within a run's lists, or within those of any run."""
     return [
-        single.name
-        for single in gaps.left_out
-        if single.reason == "one value" and single.run in ("", gap.run)
+        left_out.name
+        for left_out in gaps.left_out
+        if left_out.reason == "one value" and left_out.run in ("", gap.run)
     ]
 
 
@@ -154,7 +166,7 @@ def gap_sentence(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
         )
     if not gap.is_shown:
         return _no_gap_sentence(gap)
-    sentences = [f"{_lead(gaps, gap)}.", *_toward_sentence(gap), *_against_sentence(gap)]
+    sentences = [f"{_lead_clause(gaps, gap)}.", *_toward_sentence(gap), *_against_sentence(gap)]
     if not gap.shown_parts:
         sentences.append("No part of it is shown to go with a property.")
     return " ".join([*sentences, _remaining_sentence(gap)])
@@ -172,12 +184,12 @@ def _no_gap_sentence(gap: ExplainedGap) -> str:
 
 
 def higher_group(gap: ExplainedGap) -> str:
-    """Return the group that stands higher, whether or not that is shown."""
+    """Return the group with the higher value, whether or not that is shown."""
     return gap.group_b if gap.value < 0 else gap.group_a
 
 
 def lower_group(gap: ExplainedGap) -> str:
-    """Return the group that stands lower, whether or not that is shown."""
+    """Return the group with the lower value, whether or not that is shown."""
     return gap.group_a if gap.value < 0 else gap.group_b
 
 
@@ -185,7 +197,7 @@ def _sized_parts(gap: ExplainedGap) -> list[_SizedPart]:
     """Return the parts that are shown, the largest first."""
     parts = []
     for part in gap.shown_parts:
-        size, low, high = _without_signs(part.value, part.low, part.high)
+        size, low, high = _sizes(part.value, part.low, part.high)
         side = gap.group_a if part.value > 0 else gap.group_b
         more_in = gap.group_a if part.difference > 0 else gap.group_b
         name = part.property_name
@@ -195,13 +207,13 @@ def _sized_parts(gap: ExplainedGap) -> list[_SizedPart]:
     return parts
 
 
-def _toward(gap: ExplainedGap) -> list[_SizedPart]:
-    """Return the parts that go the way of the gap."""
+def _parts_toward(gap: ExplainedGap) -> list[_SizedPart]:
+    """Return the parts by which the higher group is higher."""
     return [part for part in _sized_parts(gap) if part.side == higher_group(gap)]
 
 
-def _against(gap: ExplainedGap) -> list[_SizedPart]:
-    """Return the parts that go the other way."""
+def _parts_against(gap: ExplainedGap) -> list[_SizedPart]:
+    """Return the parts by which the lower group is higher, against the gap."""
     return [part for part in _sized_parts(gap) if part.side != higher_group(gap)]
 
 
@@ -210,16 +222,16 @@ def _joint_share(gap: ExplainedGap) -> float | None:
 
     None where it would mislead: where parts go against the gap, or add up to more than all of it.
     """
-    toward = _toward(gap)
-    if not gap.is_shown or not toward or _against(gap):
+    toward = _parts_toward(gap)
+    if not gap.is_shown or not toward or _parts_against(gap):
         return None
     share = sum(part.size for part in toward) / abs(gap.value)
     return share if share <= 1 else None
 
 
-def _lead(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
-    """Say which group stands higher, and by how much."""
-    size = _size(gap, *_without_signs(gap.value, gap.low, gap.high))
+def _lead_clause(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
+    """Say which group is higher, and by how much, without a full stop."""
+    size = _size_words(gap, *_sizes(gap.value, gap.low, gap.high))
     if gap.outcome == "cited":
         sides = f"{higher_group(gap)} more often than {lower_group(gap)}"
         return f"Within a question, {gap.run} cites {sides}, by {size}"
@@ -231,7 +243,7 @@ def _lead(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
 
 
 def _ranks_apart(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
-    """Return how many ranks the higher group is ahead; empty where that is not shown."""
+    """Say how many ranks the higher group of a score gap is ahead; empty where it is not shown."""
     for rank_gap in gaps.of_outcome("rank"):
         names = (rank_gap.run, rank_gap.group_a, rank_gap.group_b)
         is_same = names == (gap.run, gap.group_a, gap.group_b)
@@ -241,8 +253,11 @@ def _ranks_apart(gaps: ExplainedGaps, gap: ExplainedGap) -> str:
 
 
 def _toward_sentence(gap: ExplainedGap) -> Iterator[str]:
-    """Say what goes with the gap, and its share: ``Of this, 0.5 sd (72 %) goes with words``."""
-    parts = _toward(gap)
+    """Say what goes with the gap, and its share: ``Of this, 0.5 sd (72 %) goes with words``.
+
+    Nothing if no part goes toward the gap.
+    """
+    parts = _parts_toward(gap)
     if not parts:
         return
     has_share = _joint_share(gap) is not None
@@ -260,8 +275,11 @@ def _toward_sentence(gap: ExplainedGap) -> Iterator[str]:
 
 
 def _against_sentence(gap: ExplainedGap) -> Iterator[str]:
-    """Say what goes against the gap, and how large it would be without that."""
-    parts = _against(gap)
+    """Say what goes against the gap, and how large it would be without that.
+
+    Nothing if no part goes against it.
+    """
+    parts = _parts_against(gap)
     if not parts:
         return
     phrases = [
@@ -269,11 +287,11 @@ def _against_sentence(gap: ExplainedGap) -> Iterator[str]:
         f"{part.more_in})"
         for index, part in enumerate(parts)
     ]
-    without = abs(gap.value) + sum(part.size for part in parts)
-    pronoun = "that" if len(parts) == 1 else "these"
+    gap_without_parts = abs(gap.value) + sum(part.size for part in parts)
+    these = singular_or_plural(len(parts), "that", "these")
     yield (
-        f"The other way, {join_words(phrases)}; without {pronoun}, the gap would be larger, "
-        f"{_number(gap, without)}."
+        f"The other way, {join_words(phrases)}; without {these}, the gap would be larger, "
+        f"{_number(gap, gap_without_parts)}."
     )
 
 
@@ -282,29 +300,30 @@ def _remaining_sentence(gap: ExplainedGap) -> str:
     value, low, high = gap.remaining, gap.remaining_low, gap.remaining_high
     if not (low > 0 or high < 0):
         return f"At equal properties no gap is shown ({_toward_side(gap, value, low, high)})."
-    size = _size(gap, *_without_signs(value, low, high))
-    if (value < 0) != (gap.value < 0):
+    size = _size_words(gap, *_sizes(value, low, high))
+    is_turned = (value < 0) != (gap.value < 0)  # the other group is higher at equal properties
+    if is_turned:
         return f"At equal properties, {lower_group(gap)} is higher, by {size}."
     if abs(value) >= abs(gap.value):
         return f"At equal properties the gap is no smaller: {size}."
     return f"At equal properties, {higher_group(gap)} is still higher, by {size}."
 
 
-def _without_signs(value: float, low: float, high: float) -> tuple[float, float, float]:
-    """Return the size of a number, and its interval, whose side a sentence names."""
+def _sizes(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """Return a number and its interval without signs; the interval must not include 0."""
     smaller, larger = sorted((abs(low), abs(high)))
     return abs(value), smaller, larger
 
 
-def _size(gap: ExplainedGap, value: float, low: float, high: float) -> str:
-    """Print a size with its interval: ``0.529 sd [0.435, 0.630]``."""
+def _size_words(gap: ExplainedGap, value: float, low: float, high: float) -> str:
+    """Print a number with its interval: ``0.529 sd [0.435, 0.630]``."""
     ends = [rounded(end, DIGITS[gap.outcome]).replace("-", "−") for end in (low, high)]
     return f"{_number(gap, value)} [{', '.join(ends)}]"
 
 
 def _part_size(gap: ExplainedGap, part: _SizedPart) -> str:
     """Print the size of a part with its interval, in the unit of its gap."""
-    return _size(gap, part.size, part.low, part.high)
+    return _size_words(gap, part.size, part.low, part.high)
 
 
 def _toward_side(gap: ExplainedGap, value: float, low: float, high: float) -> str:
@@ -314,7 +333,7 @@ def _toward_side(gap: ExplainedGap, value: float, low: float, high: float) -> st
         value, low, high = -value, -high, -low
         side = gap.group_b
     is_zero = float(rounded(value, DIGITS[gap.outcome])) == 0
-    size = _size(gap, value, low, high)
+    size = _size_words(gap, value, low, high)
     return size if is_zero else f"{size} toward {side}"
 
 
@@ -323,26 +342,27 @@ def _number(gap: ExplainedGap, value: float) -> str:
     return f"{rounded(value, DIGITS[gap.outcome])} {UNITS[gap.outcome]}"
 
 
-def of_citations(gaps: ExplainedGaps) -> bool:
+def is_of_citations(gaps: ExplainedGaps) -> bool:
     """Return whether the gaps are those of an engine's citations, and not of a ranker."""
     return any(gap.outcome == "cited" for gap in gaps.gaps)
 
 
 def gap_cautions(gaps: ExplainedGaps) -> Iterator[str]:
     """Say what these numbers do not show, and which properties are left out."""
-    yield stronger_way(gaps)
+    yield caution_sentence(gaps)
     partial = [coverage for coverage in gaps.coverage if not coverage.is_complete]
+    # Runs whose lists are printed with the same size share a sentence.
     for size in dict.fromkeys(_list_size(coverage) for coverage in partial):
-        yield coverage_sentence([single for single in partial if _list_size(single) == size])
-    yield from _dropped(gaps)
+        yield coverage_sentence([coverage for coverage in partial if _list_size(coverage) == size])
+    yield from _dropped_sentences(gaps)
     if gaps.left_out:
         yield f"Left out: {'; '.join(_left_out_phrases(gaps.left_out))}."
-    yield from _inflated(gaps)
+    yield from _inflation_sentences(gaps)
 
 
-def stronger_way(gaps: ExplainedGaps) -> str:
-    """Say that a part goes with a property, and name the comparison that says more."""
-    if of_citations(gaps):
+def caution_sentence(gaps: ExplainedGaps) -> str:
+    """Say that a part shows no cause, and name the comparison that shows more."""
+    if is_of_citations(gaps):
         return "A part goes with a property, which does not show that the engine uses it."
     front = "A part goes with a property, which does not show that the ranker uses it."
     if gaps.has_twins:
@@ -357,43 +377,49 @@ def stronger_way(gaps: ExplainedGaps) -> str:
 
 
 def coverage_sentence(coverages: Sequence[ListCoverage]) -> str:
-    """Say that the lists of some runs, which are of one size, hold only what scored well."""
+    """Say that the lists of some runs, all of one size, hold only the documents that score best."""
     list_size, documents = _list_size(coverages[0])
+    runs = join_words([coverage.run for coverage in coverages])
+    is_single = list_size == "1"
+    ones, these = ("one", "this") if is_single else ("ones", "these")
     return (
-        f"{join_words([coverage.run for coverage in coverages])}: a list holds {list_size} of "
-        f"{documents} documents on average, the best-scoring ones; gaps and parts cover only these."
+        f"{runs}: a list holds {list_size} of {documents} documents on average, the best-scoring "
+        f"{ones}; gaps and parts cover only {these}."
     )
 
 
 def _list_size(coverage: ListCoverage) -> tuple[str, str]:
-    """Return how many documents a list holds on average, and could hold, as they are printed."""
+    """Print how many documents a list holds on average, and how many it could hold."""
     mean = coverage.listed / max(coverage.queries, 1)
     return f"{mean:,.0f}", count(coverage.documents)
 
 
-def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
-    """Yield how many results are left out for want of a property."""
+def _dropped_sentences(gaps: ExplainedGaps) -> Iterator[str]:
+    """Say for each gap how many results are left out, because a property is unknown."""
     for gap in gaps.primary:
         if gap.dropped:
-            total = gap.entries + gap.dropped
+            results = share_of_all(gap.dropped, gap.entries + gap.dropped, "result", "results")
+            are = singular_or_plural(gap.dropped, "is", "are")
+            their = singular_or_plural(gap.dropped, "its", "their")
             yield (
-                f"{gap.run}, {gap.group_a} and {gap.group_b}: {count(gap.dropped)} of "
-                f"{count(total)} results are left out, because one of their properties is unknown."
+                f"{gap.run}, {gap.group_a} and {gap.group_b}: {results} {are} left out, because "
+                f"one of {their} properties is unknown."
             )
 
 
 def _left_out_phrases(left_out: tuple[LeftOutProperty, ...]) -> Iterator[str]:
     """Name the properties left out, by reason: ``url and title: no numbers``."""
     names: dict[tuple[str, Reason], list[str]] = {}
-    for single in left_out:
-        names.setdefault((single.run, single.reason), []).append(single.name)
-    for (run, reason), members in names.items():
-        where = f" ({run})" if run else ""
-        yield f"{join_words(members)}{where}: {_REASONS[reason]}"
+    for excluded_property in left_out:
+        run_and_reason = excluded_property.run, excluded_property.reason
+        names.setdefault(run_and_reason, []).append(excluded_property.name)
+    for (run, reason), properties in names.items():
+        in_run = f" ({run})" if run else ""
+        yield f"{join_words(properties)}{in_run}: {_REASONS[reason]}"
 
 
-def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
-    """Name properties whose parts cannot be distinguished."""
+def _inflation_sentences(gaps: ExplainedGaps) -> Iterator[str]:
+    """Name for each gap the properties that go together, so that parts are hard to separate."""
     for gap in gaps.primary:
         names = [
             f"{part.property_name} ({part.inflation:.0f})"
@@ -402,26 +428,29 @@ def _inflated(gaps: ExplainedGaps) -> Iterator[str]:
         ]
         if names:
             pair = f"{gap.group_a} and {gap.group_b}"
+            number = len(names)
+            go_together = singular_or_plural(number, "goes together with the others", "go together")
+            parts_are = singular_or_plural(number, "its part is", "their parts are")
             yield (
-                f"{gap.run}, {pair}: {join_words(names)} go together (variance inflation), so "
-                "their parts are hard to separate."
+                f"{gap.run}, {pair}: {join_words(names)} {go_together} (variance inflation), so "
+                f"{parts_are} hard to separate."
             )
 
 
 def basis_sentence(gap: ExplainedGap) -> str:
-    """Say how much a gap rests on."""
+    """Say how much data a gap rests on."""
     if gap.outcome == "cited":
+        pages = counted(gap.entries, "page", "pages")
+        units = counted(gap.documents, "unit", "units")
         questions = counted(gap.queries, "question", "questions")
         return (
-            f"{count(gap.entries)} pages that could be cited, of {count(gap.documents)} units at "
-            f"which labels are constant, in {questions} with both groups; effective n "
-            f"{gap.effective_n:.0f}"
+            f"{pages} that could be cited, of {units} at which labels are constant, in {questions} "
+            f"with both groups; effective n {gap.effective_n:.0f}"
         )
-    queries = counted(gap.queries, "list", "lists")
-    return (
-        f"{count(gap.entries)} results, {count(gap.documents)} documents, "
-        f"{queries} with both groups; effective n {gap.effective_n:.0f}"
-    )
+    results = counted(gap.entries, "result", "results")
+    documents = counted(gap.documents, "document", "documents")
+    lists = counted(gap.queries, "list", "lists")
+    return f"{results}, {documents}, {lists} with both groups; effective n {gap.effective_n:.0f}"
 
 
 def gaps_meaning(gaps: ExplainedGaps) -> str:
@@ -436,10 +465,10 @@ def gaps_meaning(gaps: ExplainedGaps) -> str:
 def _meaning_sentences(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
     """Say what to look at first, what works the other way, and what is left."""
     side = higher_group(gap)
-    toward, against = _toward(gap), _against(gap)
+    toward, against = _parts_toward(gap), _parts_against(gap)
     if toward:
-        share = _share_words(gap)
-        lead = f"{share}the lead of {side} goes with {_pronoun(toward)}"
+        them = singular_or_plural(len(toward), "it", "them")
+        lead = f"{_share_words(gap)}the lead of {side} goes with {them}"
         yield f"Look at {_names(toward)} first: {lead}."
     elif against:
         yield f"{side} leads in spite of {_names(against)}, so look for the reason elsewhere."
@@ -461,11 +490,15 @@ def _meaning_sentences(gaps: ExplainedGaps, gap: ExplainedGap) -> Iterator[str]:
 
 
 def _share_words(gap: ExplainedGap) -> str:
-    """Return ``most of`` and the like; nothing where a share would mislead."""
+    """Return words for the share of a gap that goes with properties: ``most of``.
+
+    Empty where a share would mislead.
+    """
     share = _joint_share(gap)
     if share is None:
         return ""
-    return next(f"{words} of " for least, words in _SHARE_WORDS if share >= least)
+    words = [words for least, words in _SHARE_WORDS if share >= least]
+    return f"{words[0]} of "
 
 
 def _is_still_ahead(gap: ExplainedGap) -> bool:
@@ -473,8 +506,3 @@ def _is_still_ahead(gap: ExplainedGap) -> bool:
     if gap.value < 0:
         return gap.remaining_high < 0
     return gap.remaining_low > 0
-
-
-def _pronoun(parts: Sequence[_SizedPart]) -> str:
-    """Return the pronoun for one part or several."""
-    return "it" if len(parts) == 1 else "them"

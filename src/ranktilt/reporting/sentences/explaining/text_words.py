@@ -1,8 +1,8 @@
-"""What is measured of texts, in everyday words, for readers who know no measure of it."""
+"""Quantities of texts in everyday words, for readers who do not know how they are measured."""
 
 from __future__ import annotations
 
-_WORDS = {
+_CLAUSES = {
     "words": "how long they are",
     "words per sentence": "how long their sentences are",
     "distinct terms": "how many different words they use",
@@ -12,10 +12,13 @@ _WORDS = {
     "share of query words": "how many words of the queries they hold",
     "% of tokens unread": "how much of them an encoder leaves unread",
 }
+"""Clause about texts, by the quantity, as in "the texts differ in how long they are"."""
 _PREDICTABLE = "how hard they are to predict for a language model"
-"""What nats per word and nats per token say, whichever model reads."""
+"""Clause for nats per word and nats per token, whichever language model measures them."""
 
 
 def plain_words(quantity: str) -> str:
-    """Return what a quantity says of texts; the quantity itself where it is nobody's."""
-    return _PREDICTABLE if quantity.startswith("nats per ") else _WORDS.get(quantity, quantity)
+    """Return a quantity of texts in everyday words, or as it is if it has none here."""
+    if quantity.startswith("nats per "):
+        return _PREDICTABLE
+    return _CLAUSES.get(quantity, quantity)

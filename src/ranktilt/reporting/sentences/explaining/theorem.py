@@ -1,4 +1,8 @@
-"""What the conditions of theorem 4.1 (Dai et al., KDD 2024) mean, for readers of no proof."""
+"""The theorem on easier rewrites in words: which of its conditions hold, and what follows.
+
+Theorem 4.1 of Dai et al. (KDD 2024) says under which conditions rewrites are easier to predict for
+a retriever's language model than their originals, that is, have fewer nats per token.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,11 @@ CONDITION_WORDS: Mapping[str, str] = {
     "divergence, mean margin": "divergence on average",
     "conclusion": "conclusion",
 }
-"""Each condition that a figure shows, as it is called there; the bound holds by its definition."""
+"""Name of each condition in a figure, by its column, and of the conclusion."""
 EVERYWHERE = "divergence, share of positions"
-"""The condition that is a share of positions, and has no nats."""
+"""The condition whose value is a share of positions; all others are in nats."""
 CONCLUSION = "conclusion"
-"""The row that is below 0 where it holds, and not above."""
+"""The row of the conclusion, which holds below 0; conditions hold above."""
 
 
 def theorem_findings(notes: Sequence[object]) -> tuple[TheoremChecked, ...]:
@@ -28,12 +32,12 @@ def theorem_findings(notes: Sequence[object]) -> tuple[TheoremChecked, ...]:
 
 def sources_sentence(findings: Sequence[TheoremChecked]) -> str:
     """Say of several sources whose texts are easier to predict, and where the theorem applies."""
-    words = {"yes": "easier", "no": "harder", "undecided": "neither easier nor harder"}
+    comparatives = {"yes": "easier", "no": "harder", "undecided": "neither easier nor harder"}
     clauses = []
-    for conclusion, word in words.items():
+    for conclusion, comparative in comparatives.items():
         names = [finding.source for finding in findings if finding.conclusion == conclusion]
         if names:
-            clauses.append(f"{join_words(names)} texts {word}")
+            clauses.append(f"{join_words(names)} texts {comparative}")
     applies = sum(map(_applies, findings))
     return (
         f"The retriever's model finds {join_words(clauses)} to predict than their originals; "
@@ -49,15 +53,17 @@ def _applies(finding: TheoremChecked) -> bool:
 def theorem_meaning(findings: Sequence[TheoremChecked]) -> str:
     """Say whether the theorem predicts a tilt, and that only an audit shows one."""
     failing = [finding for finding in findings if finding.failed]
-    audit = "Only an audit shows whom your ranker favours."
+    audit_hint = "Only an audit shows whom your ranker favours."
     if all(map(_applies, findings)):
         return (
             "The conditions hold under which rewrites are easier to predict for a retriever's "
-            f"model. A ranker that responds to that may favour them. {audit}"
+            f"model. A ranker that responds to that may favour them. {audit_hint}"
         )
     if failing:
         sources = ""
         if len(findings) > 1:
             sources = f" for {len(failing)} of {counted(len(findings), 'source', 'sources')}"
-        return f"The theorem makes no prediction{sources}, as its conditions do not hold. {audit}"
-    return f"Whether the theorem applies here stays open. {audit}"
+        return (
+            f"The theorem makes no prediction{sources}, as its conditions do not hold. {audit_hint}"
+        )
+    return f"Whether the theorem applies here stays open. {audit_hint}"

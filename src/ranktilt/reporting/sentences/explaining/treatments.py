@@ -1,4 +1,8 @@
-"""Names of treatments: the change of a text at a factor's high level, as a subject."""
+"""Names of treatments, to begin a sentence with: ``halving a text``.
+
+In an experiment, versions of a document differ in factors, each with a low and a high level. A
+treatment is the change of a text from the low level of a factor to the high one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _TREATMENTS: Mapping[tuple[str, str], str] = {
     ("style", "informal"): "making a text informal",
     ("words", "synonyms"): "replacing words of a text by synonyms",
 }
-"""By the factor and its high level, as `ranktilt.generation.versions.factors` names them."""
+"""Name of a treatment, by the factor and its high level."""
 
 
 def treatment(factor: DesignedFactor) -> str:
@@ -41,5 +45,8 @@ def treatment(factor: DesignedFactor) -> str:
 
 
 def is_named_by_level(factor: DesignedFactor) -> bool:
-    """Return whether a treatment has no words here, so that a sentence must say ``a text``."""
+    """Return whether a treatment is called ``tone=informal``, which does not name the text.
+
+    A sentence must then say ``a text`` and not ``it``.
+    """
     return treatment(factor) == f"{factor.name}={factor.high}"

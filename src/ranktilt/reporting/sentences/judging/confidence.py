@@ -1,4 +1,9 @@
-"""A judge's confidence in words: whether it is right, and whether unsure grades favour a side."""
+"""A judge's confidence in words: whether it is right, and whether unsure grades favour a side.
+
+A judge says with each grade how sure it is, from 0 to 1. It is calibrated if, of grades with a
+confidence of 0.7, say, 70 % are the human grade. The excess is the mean confidence minus the share
+of grades that are the human ones.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +18,16 @@ from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.tones import Tone
 
 _CONFIDENCE_MARGIN = 5.0
-"""Points of confidence that count as one margin."""
+"""Points of confidence that count as one margin, the unit in which findings are sorted."""
 _GRADE_MARGIN = 0.1
-"""Grades that count as one margin."""
+"""Grades that count as one margin, likewise."""
 
 
 def confidence_findings(calibration: Calibration) -> Iterator[Finding]:
-    """Yield what a judge's confidence says: its calibration, then the tilt of unsure grades."""
+    """Yield findings on a judge's confidence: its calibration, then the tilt of unsure grades."""
     excess = calibration.excess
-    is_off = excess.low > 0 or excess.high < 0
-    tone: Tone = "warning" if is_off else "unsure"
+    is_miscalibrated = excess.low > 0 or excess.high < 0
+    tone: Tone = "warning" if is_miscalibrated else "unsure"
     yield Finding(
         kind="described",
         sentence=calibration_sentence(calibration),
@@ -47,7 +52,7 @@ def calibration_sentence(calibration: Calibration) -> str:
     numbers = (
         f"mean confidence {rounded(100 * calibration.confidence)} %, "
         f"{rounded(100 * calibration.agreement)} % of grades are the human one "
-        f"({_points(excess)}), expected calibration error {_error(calibration.error)}"
+        f"({_excess_words(excess)}), expected calibration error {_error_words(calibration.error)}"
     )
     if excess.low > 0:
         return f"{calibration.judge} is more sure than right: {numbers}"
@@ -56,7 +61,7 @@ def calibration_sentence(calibration: Calibration) -> str:
     return f"{calibration.judge}: neither too much nor too little confidence is shown: {numbers}"
 
 
-def _points(excess: Estimate) -> str:
+def _excess_words(excess: Estimate) -> str:
     """Print an excess of confidence in points, with its interval."""
     value = f"{signed(100 * excess.value)} points"
     if isnan(excess.low):
@@ -64,7 +69,7 @@ def _points(excess: Estimate) -> str:
     return f"{value} [{signed(100 * excess.low)}, {signed(100 * excess.high)}]"
 
 
-def _error(error: Estimate) -> str:
+def _error_words(error: Estimate) -> str:
     """Print a calibration error in points, with its interval."""
     value = rounded(100 * error.value)
     if isnan(error.low):
@@ -73,15 +78,19 @@ def _error(error: Estimate) -> str:
 
 
 def unsure_sentence(judge: str, tilt: UnsureTilt) -> str:
-    """Say whether a judge favours a side more where it is unsure."""
-    value = f"{signed(tilt.difference.value, 2)} grades"
+    """Say whether a judge favours a side more where it is unsure.
+
+    The difference is that between the grade gap of unsure grades and the gap of all others.
+    """
+    difference = f"{signed(tilt.difference.value, 2)} grades"
     if not isnan(tilt.difference.low):
         ends = (signed(end, 2) for end in (tilt.difference.low, tilt.difference.high))
-        value = f"{value} [{', '.join(ends)}]"
+        difference = f"{difference} [{', '.join(ends)}]"
     name = "grade gap of twins" if tilt.is_of_twins else "grade gap beyond humans"
+    # The bracket stays open for a corrected p.
     numbers = (
         f"{name} {tilt.a} − {tilt.b} {signed(tilt.unsure.value, 2)} against "
-        f"{signed(tilt.rest.value, 2)} elsewhere ({value}"
+        f"{signed(tilt.rest.value, 2)} elsewhere ({difference}"
     )
     where = f"where {judge} is least sure (confidence up to {tilt.border:.2f})"
     if not tilt.is_shown:

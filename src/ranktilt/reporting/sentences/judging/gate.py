@@ -1,4 +1,9 @@
-"""Checks of a judge against an earlier one in words."""
+"""Gates on a judge in words: how much it changed since a baseline, against limits.
+
+The baseline is an earlier audit of the judge. A check is on ``agreement`` with humans, the
+``shift`` of the mean grade, or ``gap growth``: how much farther from 0 the grade gap is, the
+difference of its grades between two sources.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ _NAMES = {
     "shift": "the mean grade",
     "gap growth": "the distance of the grade gap from 0",
 }
-"""What is checked, by the check's name."""
+"""What may change, by the name of the check."""
 
 
 def growth_question(max_growth: float) -> str:
@@ -25,7 +30,10 @@ def growth_question(max_growth: float) -> str:
 
 
 def drift_reason(check: LimitCheck, queries: int) -> str:
-    """Say how the change of a judge since the baseline compares with its limit."""
+    """Say how the change of a judge since the baseline compares with its limits.
+
+    `queries` is the number of queries behind the check.
+    """
     name = _NAMES[check.name]
     if isnan(check.value):
         return f"the change of {name} is undefined: one of the judges never varies"

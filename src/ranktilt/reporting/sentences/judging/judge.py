@@ -1,4 +1,12 @@
-"""Audits of judges in words: whom a judge favours, how it orders systems, how far it agrees."""
+"""Audits of judges in words: whom a judge favours, how it orders systems, how far it agrees.
+
+A judge, such as a language model, grades pairs of a query and a document, and is compared with
+humans. Its grade gap is the mean difference of its grades between twins, versions of one text by
+two sources. Systems are rankers that the grades evaluate; a family of them may be built on the
+judge's own model. An edit that makes no passage relevant, but raises its grade, fools the judge.
+
+Agreement is measured by κ (of grades) and by Kendall's τ-b (of the order of systems).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +30,9 @@ from ranktilt.judging.records import (
 )
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import signed
-from ranktilt.reporting.sentences.effects import cannot_vary, effect_words
-from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
+from ranktilt.reporting.sentences.effects import cannot_vary_words, effect_words
+from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.judging.confidence import confidence_findings
 from ranktilt.reporting.sentences.judging.doses import dose_finding
 from ranktilt.reporting.sentences.judging.standings import (
@@ -54,43 +63,44 @@ _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
 }
 """Kind of a finding by whether a judge favours a family."""
 _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
-"""Kind of a finding by the verdict on a gap."""
+"""Kind of a finding by the verdict on a grade gap; it is ``favours`` for all other verdicts."""
 _GAP_MARGIN_VALUE = 0.1
-"""`GAP_MARGIN` as a number."""
+"""`GAP_MARGIN` as a number of grades."""
 _MOST_FAVOURS = 2
-"""Judges that favour a side and are named in the headline."""
+"""Most judges that favour a side and are named in the headline; it counts the others."""
 _MOST_AGREEMENTS = 3
-"""Judges whose agreement is put in words."""
+"""Most judges with a sentence each on their agreement; of more, the table of judges says it."""
 _NORMAL_QUANTILE = 1.96
 """Standard errors from the middle of a 95 % interval to its end."""
 
 
-def leading(audit: JudgeAudit) -> Finding:
-    """Return the finding that leads: of several judges, which one can be trusted, and who favours.
+def leading_finding(audit: JudgeAudit) -> Finding:
+    """Return the finding that leads: of several judges, which agrees best, and which favour a side.
 
     A judge that agrees best may favour a side all the same, so the headline says both.
     """
     findings = judge_findings(audit)
-    judges = main_contest(audit)
-    if judges is None:
-        return first_of(findings)
-    sides = ranked(_side_findings(audit))
-    favouring = _favour_words(audit)
-    sentence = findings[0].sentence
-    if favouring:
-        listed = favouring[:_MOST_FAVOURS]
-        if len(favouring) > len(listed):
-            listed.append(f"{len(favouring) - len(listed)} more also favour a side")
-        sentence = f"{sentence}. But {join_words(listed)}"
+    if main_contest(audit) is None:  # fewer than two judges, none of which is the best
+        return first_finding(findings)
+    side_findings = sort_findings(_side_findings(audit))
+    sentence = findings[0].sentence  # which judge agrees best
+    favours = _favour_clauses(audit)
+    if favours:
+        clauses = favours[:_MOST_FAVOURS]
+        more = len(favours) - len(clauses)
+        if more:
+            favour = singular_or_plural(more, "favours", "favour")
+            clauses.append(f"{more} more also {favour} a side")
+        sentence = f"{sentence}. But {join_words(clauses)}"
     return Finding(
-        kind=sides[0].kind if sides else "described",
-        size=sides[0].size if sides else findings[0].size,
+        kind=side_findings[0].kind if side_findings else "described",
+        size=side_findings[0].size if side_findings else findings[0].size,
         sentence=f"{sentence}.",
     )
 
 
 def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
-    """Return the findings: of several judges which is best, then on sides, orders and agreement."""
+    """Return the findings: which judge agrees best, then on sides, orders and agreement."""
     sides = _side_findings(audit)
     orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
     tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
@@ -98,16 +108,16 @@ def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
     doses = [dose_finding(doses) for doses in audit.length_doses]
     agreements = [_agreement_finding(agreement) for agreement in audit.overall]
     if len(agreements) > _MOST_AGREEMENTS:
-        agreements = []  # the table of judges says it shorter
+        agreements = []
     contests = [Finding(kind="described", sentence=text) for text in _contest_sentences(audit)]
     return (
         *contests,
-        *ranked(sides),
-        *ranked(orders),
-        *ranked(doses),
+        *sort_findings(sides),
+        *sort_findings(orders),
+        *sort_findings(doses),
         *confidences,
         *tilts,
-        *ranked(agreements),
+        *sort_findings(agreements),
     )
 
 
@@ -116,30 +126,33 @@ def _side_findings(audit: JudgeAudit) -> list[Finding]:
     return [
         *map(_gap_finding, audit.main_gaps),
         *map(_preference_finding, audit.preferences),
-        *map(_weakness_finding, _weaknesses_found(audit)),
+        *map(_weakness_finding, _shown_weaknesses(audit)),
     ]
 
 
-def _weaknesses_found(audit: JudgeAudit) -> Iterator[Weakness]:
+def _shown_weaknesses(audit: JudgeAudit) -> Iterator[Weakness]:
     """Yield the edits that fool a judge; of several doses of one edit, the first that does."""
     known = set[tuple[str, str]]()
     for weakness in audit.weaknesses:
-        key = weakness.judge, weakness.edit.probe.partition(" ×")[0]
-        if weakness.edit.low > 0 and key not in known:
-            known.add(key)
+        # The dose is a part of the edit's name: "padding ×4".
+        edit, _, _ = weakness.edit.probe.partition(" ×")
+        judge_and_edit = weakness.judge, edit
+        if weakness.edit.low > 0 and judge_and_edit not in known:
+            known.add(judge_and_edit)
             yield weakness
 
 
 def _contest_sentences(audit: JudgeAudit) -> Iterator[str]:
     """Say by κ, and by τ-b of each measure, which judge is best."""
-    for statistic, measure in dict.fromkeys((s.statistic, s.measure) for s in audit.standings):
+    statistics = [(standing.statistic, standing.measure) for standing in audit.standings]
+    for statistic, measure in dict.fromkeys(statistics):
         judges = contest(audit, statistic, measure)
         if judges is not None:
             yield contest_sentence(judges)
 
 
-def _favour_words(audit: JudgeAudit) -> list[str]:
-    """Say in few words whom each judge favours, and what fools it."""
+def _favour_clauses(audit: JudgeAudit) -> list[str]:
+    """Say in few words whom each judge favours, and what fools it: a clause for each such judge."""
     favours: dict[str, list[str]] = {}
     for effect in audit.main_gaps:
         side = effect.side(effect.verdict(GAP_MARGIN))
@@ -149,13 +162,13 @@ def _favour_words(audit: JudgeAudit) -> list[str]:
         if preference.verdict in ("favours", "disfavours"):
             words = f"{preference.verdict} {preference.family} systems"
             favours.setdefault(preference.judge, []).append(words)
-    for weakness in _weaknesses_found(audit):
+    for weakness in _shown_weaknesses(audit):
         favours.setdefault(weakness.judge, []).append(f"is fooled by {weakness.edit.probe}")
-    return [f"{judge} {join_words(list(dict.fromkeys(words)))}" for judge, words in favours.items()]
+    return [f"{judge} {join_words(list(dict.fromkeys(verbs)))}" for judge, verbs in favours.items()]
 
 
 def _gap_finding(effect: Effect) -> Finding:
-    """Return what a gap between twins' grades says."""
+    """Return the verdict on a grade gap as a finding; its size is in margins."""
     verdict = effect.verdict(GAP_MARGIN)
     return Finding(
         kind=_GAP_KINDS.get(verdict, "favours"),
@@ -167,7 +180,7 @@ def _gap_finding(effect: Effect) -> Finding:
 
 
 def _preference_finding(preference: FamilyPreference) -> Finding:
-    """Return what is known of a preference for a family."""
+    """Return the verdict on a preference for a family; its size is in standard errors."""
     is_preference = preference.verdict in ("favours", "disfavours")
     return Finding(
         kind=_PREFERENCE_KINDS[preference.verdict],
@@ -179,7 +192,10 @@ def _preference_finding(preference: FamilyPreference) -> Finding:
 
 
 def _standard_errors(estimate: Estimate) -> float:
-    """Return how many standard errors an estimate lies from 0, as far as its interval tells."""
+    """Return how many standard errors an estimate lies from 0; 0 without an interval.
+
+    The standard error is that of a normal distribution with this 95 % interval.
+    """
     error = (estimate.high - estimate.low) / (2 * _NORMAL_QUANTILE)
     return abs(estimate.value) / error if error > 0 else 0.0
 
@@ -224,9 +240,9 @@ def gap_sentence(effect: Effect) -> str:
             f"{numbers}"
         )
     if verdict == "inconclusive":
-        reason = cannot_vary(effect)
-        front = f"{effect.run}: inconclusive on twins: "
-        return f"{front}{reason}; {numbers}" if reason else f"{front}{numbers}"
+        obstacle = cannot_vary_words(effect)
+        reason = f"{obstacle}; " if obstacle else ""
+        return f"{effect.run}: inconclusive on twins: {reason}{numbers}"
     return f"{effect.run} favours {effect.side(verdict)} text on twins: {numbers}"
 
 
@@ -251,8 +267,8 @@ def preference_sentence(preference: FamilyPreference) -> str:
             f"{judge}: whether it favours {family} systems depends on the scale (shown "
             f"only by {' and '.join(significant)}): {numbers}"
         )
-    words = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
-    return f"{words} {family} systems: {numbers}"
+    subject = f"{judge} is level on" if verdict == "level" else f"{judge}: inconclusive on"
+    return f"{subject} {family} systems: {numbers}"
 
 
 def weakness_sentence(weakness: Weakness) -> str:
@@ -265,7 +281,11 @@ def weakness_sentence(weakness: Weakness) -> str:
 
 
 def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
-    """Say how far a judge orders systems as humans do, and which differences it loses."""
+    """Say how far a judge orders systems as humans do, and what becomes of their differences.
+
+    A significant difference of two systems under human grades can be lost or reversed under the
+    judge's; one that only the judge's grades show is new.
+    """
     fates = Counter(
         pair.fate
         for pair in audit.system_pairs
@@ -293,35 +313,40 @@ def _tilt_sentences(audit: JudgeAudit) -> list[str]:
         changes = [tilt.change for tilt in audit.tilts if tilt.judge == judge]
         if not changes:
             continue
-        differing = sum(change.is_shown for change in changes) or "none"
-        number = counted(len(changes), "ranker's tilt", "rankers' tilts")
+        differing_count = sum(change.is_shown for change in changes)
+        tilts = counted(len(changes), "ranker's tilt", "rankers' tilts")
+        differ = "differ from those" if differing_count > 1 else "differs from the tilt"
         sentences.append(
-            f"{judge}: {differing} of {number} under its grades differs from the tilt under human "
-            "grades"
+            f"{judge}: {differing_count or 'none'} of {tilts} under its grades {differ} under "
+            "human grades"
         )
     return sentences
 
 
 def agreement_sentence(agreement: Agreement) -> str:
     """Say how far a judge agrees with humans, and whether it grades higher or lower."""
-    kappa, gap = agreement.kappa, agreement.gap
+    kappa, gap = agreement.kappa, agreement.gap  # the gap is the mean of judge − human
+    if math.isnan(kappa.value) and agreement.pairs == 1:
+        return f"{agreement.judge}: κ is undefined for a single pair"
     if math.isnan(kappa.value):
         return (
             f"{agreement.judge}: κ is undefined, as one judge gives all {agreement.pairs:,} pairs "
             "the same grade"
         )
-    level = ""
+    higher_or_lower = ""
     if gap.low > 0 or gap.high < 0:
         side = "higher" if gap.value > 0 else "lower"
-        level = f"; it grades {abs(gap.value):.2f} {side} on average"
+        higher_or_lower = f"; it grades {abs(gap.value):.2f} {side} on average"
+    pairs = counted(agreement.pairs, "pair", "pairs")
+    queries = counted(agreement.queries, "query", "queries")
     return (
-        f"{agreement.judge} agrees with humans at κ {coefficient_words(*kappa)} over "
-        f"{agreement.pairs:,} pairs in {counted(agreement.queries, 'query', 'queries')}{level}"
+        f"{agreement.judge} agrees with humans at κ {coefficient_words(*kappa)} over {pairs} in "
+        f"{queries}{higher_or_lower}"
     )
 
 
-def derived(audit: JudgeAudit) -> dict[str, Any]:
-    """Return the verdicts on sources and families that the file of an audit of judges has."""
+def derived_words(audit: JudgeAudit) -> dict[str, Any]:
+    """Return the verdicts on sources and families, which a file holds besides the fields."""
     gaps = [_gap_row(effect) for effect in audit.main_gaps]
     preferences = [_preference_row(preference) for preference in audit.preferences]
     return {"verdicts": [*gaps, *preferences]}
@@ -357,6 +382,6 @@ def _preference_row(preference: FamilyPreference) -> dict[str, Any]:
     }
 
 
-def derived_preference(preference: FamilyPreference) -> dict[str, Any]:
+def derived_preference_words(preference: FamilyPreference) -> dict[str, Any]:
     """Return the sentence on a preference, which a file holds besides its fields."""
     return {"sentence": preference_sentence(preference)}

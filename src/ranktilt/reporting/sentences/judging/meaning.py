@@ -1,4 +1,9 @@
-"""The meaning of an audit of judges, for somebody who has to choose one, and next steps."""
+"""The meaning of an audit of judges, for somebody who has to choose one, and next steps.
+
+Judges are language models, say, that grade documents; they are compared with humans by κ, which is
+0 for agreement by chance. A judge is partial if it favours a source of texts, or a family of the
+systems that its grades evaluate.
+"""
 
 from __future__ import annotations
 
@@ -9,42 +14,44 @@ from ranktilt.errors import join_words
 from ranktilt.judging.records import GAP_MARGIN
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.judging.standings import Contest, main_contest
 
 _MOST_NAMED = 3
+"""Most judges that a sentence names; of more it gives the number."""
 _HALFWAY_KAPPA = 0.5
-"""Where κ is as far from chance, 0, as from full agreement, 1."""
+"""Value of κ as far from chance, 0, as from full agreement, 1."""
 _PROPOSED_LABELS = 500
 """Human labels that a next step proposes."""
 
 
 def meaning_sentence(audit: JudgeAudit) -> str:
     """Say which judges to take and which to avoid, and how far even the best is from humans."""
-    by_chance = _by_chance(audit)
+    chance_judges = _chance_judges(audit)
     partial_judges = _partial_judges(audit)
     judges = main_contest(audit)
-    parts = list[str]()
-    if by_chance:
-        parts.append(f"{_few_names(by_chance)} may agree with humans only by chance")
+    sentences = list[str]()
+    if chance_judges:
+        sentences.append(f"{_few_names(chance_judges)} may agree with humans only by chance")
     if judges is not None:
-        parts.append(_choice(judges, {*by_chance, *partial_judges}))
+        sentences.append(_choice_sentence(judges, {*chance_judges, *partial_judges}))
     if partial_judges:
-        verb = "favours" if len(partial_judges) == 1 else "favour"
-        parts.append(
-            f"{_few_names(partial_judges)} {verb} a side, so use another judge to compare these "
+        favour = singular_or_plural(len(partial_judges), "favours", "favour")
+        sentences.append(
+            f"{_few_names(partial_judges)} {favour} a side, so use another judge to compare these "
             "sides"
         )
-    parts += _distance_from_humans(audit)
-    return " ".join(f"{part}." for part in parts)
+    sentences += _distance_from_humans(audit)
+    return " ".join(f"{sentence}." for sentence in sentences)
 
 
-def _by_chance(audit: JudgeAudit) -> list[str]:
-    """Return the judges whose κ may be 0."""
+def _chance_judges(audit: JudgeAudit) -> list[str]:
+    """Return the judges whose κ is not shown to be above 0, that of agreement by chance."""
     return [standing.judge for standing in audit.standings_by("kappa", "") if standing.low <= 0]
 
 
 def _partial_judges(audit: JudgeAudit) -> list[str]:
-    """Return the judges that favour a source or a family, or the others against it."""
+    """Return the judges that favour a source, or that favour or disfavour a family of systems."""
     favouring = [
         effect.run for effect in audit.main_gaps if effect.side(effect.verdict(GAP_MARGIN))
     ]
@@ -57,12 +64,12 @@ def _partial_judges(audit: JudgeAudit) -> list[str]:
 
 
 def _few_names(names: Sequence[str]) -> str:
-    """Name some judges, or say how many they are."""
+    """Name a few judges, or say how many there are."""
     return join_words(names) if len(names) <= _MOST_NAMED else f"{len(names)} judges"
 
 
-def _choice(judges: Contest, excluded: set[str]) -> str:
-    """Say which judges to take: none that may agree by chance, or that favours a side."""
+def _choice_sentence(judges: Contest, excluded: set[str]) -> str:
+    """Say which of the judges that agree best to use, without those that are excluded."""
     if not judges.is_tested:
         return "Grade more queries before you choose among these judges"
     candidates = [name for name in judges.names if name not in excluded]
@@ -86,7 +93,7 @@ def _choice(judges: Contest, excluded: set[str]) -> str:
 
 
 def _distance_from_humans(audit: JudgeAudit) -> Iterator[str]:
-    """Say that even the best judge is far from humans, where it is."""
+    """Say that even the best judge is closer to chance than to humans; nothing where none is."""
     standings = audit.standings_by("kappa", "")
     if not standings or not standings[0].high < _HALFWAY_KAPPA:
         return
@@ -98,7 +105,7 @@ def _distance_from_humans(audit: JudgeAudit) -> Iterator[str]:
 
 
 def judge_next_commands(audit: JudgeAudit) -> tuple[NextCommand, ...]:
-    """Return the next commands for the judge that agrees best; you fill in words in capitals."""
+    """Return commands to type next for the best judge; you fill in words in capitals."""
     if not audit.agreements:
         return ()
     steps = []
@@ -122,7 +129,7 @@ def judge_next_commands(audit: JudgeAudit) -> tuple[NextCommand, ...]:
 
 
 def _command(audit: JudgeAudit, *options: str) -> str:
-    """Return the command that judges again, with other options."""
+    """Return the command that compares the best judge with humans again, with more options."""
     judge = audit.standings_by("kappa", "")[0].judge
     human = audit.spec.get("human") or "HUMAN"
     file = audit.spec["judges"].get(judge) or "JUDGE"

@@ -1,4 +1,8 @@
-"""Sentences about the judge that agrees best with humans, and those that match it."""
+"""Sentences about the judge that agrees best with humans, and those that match it.
+
+Agreement is measured by κ of grades, or by Kendall's τ-b between the orders of systems. A standing
+is the agreement of one judge, and a contest is the comparison of all judges with the best one.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from ranktilt.judging.records import (
 )
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.measures.printing import rounded
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 
 _MOST_NAMED = 3
 """Most judges that a sentence names."""
@@ -29,7 +34,7 @@ class Contest:
     indistinct: tuple[JudgeStanding, ...]
     """Judges that cannot be distinguished from the best."""
     worse: tuple[JudgeStanding, ...]
-    """Judges that agree less, surely."""
+    """Judges that are shown to agree less."""
     undefined: tuple[str, ...]
     """Judges whose agreement has no value, because all their grades are the same."""
     queries: int
@@ -47,65 +52,72 @@ class Contest:
 
 
 def contest(audit: JudgeAudit, statistic: AgreementStatistic, measure: str) -> Contest | None:
-    """Return how judges compare with the best one; None where fewer than two can be compared."""
+    """Return how judges compare with the best one; None where fewer than two can be compared.
+
+    `measure` is the one by which systems are ordered; empty for κ.
+    """
     standings = audit.standings_by(statistic, measure)
-    known = [standing for standing in standings if not math.isnan(standing.value)]
-    if len(known) < 2:
+    # The standings come with the best first.
+    defined = [standing for standing in standings if not math.isnan(standing.value)]
+    if len(defined) < 2:
         return None
-    best = known[0]
-    with_best = {
+    best = defined[0]
+    comparisons_with_best = {
         comparison.judge_b: comparison
         for comparison in audit.comparisons
         if (comparison.statistic, comparison.measure) == (statistic, measure)
         and comparison.judge_a == best.judge
     }
-    worse = [row for row in known[1:] if _is_worse(with_best, row)]
+    others = defined[1:]
+    worse = [row for row in others if _is_worse(comparisons_with_best, row)]
     return Contest(
         best=best,
-        indistinct=tuple(row for row in known[1:] if row not in worse),
+        indistinct=tuple(row for row in others if row not in worse),
         worse=tuple(worse),
         undefined=tuple(row.judge for row in standings if math.isnan(row.value)),
-        queries=min((row.queries for row in with_best.values()), default=0),
+        queries=min((row.queries for row in comparisons_with_best.values()), default=0),
     )
 
 
-def _is_worse(with_best: dict[str, JudgeComparison], standing: JudgeStanding) -> bool:
-    """Tell whether a judge surely agrees less than the best one."""
-    return standing.judge in with_best and with_best[standing.judge].is_shown
+def _is_worse(comparisons_with_best: dict[str, JudgeComparison], standing: JudgeStanding) -> bool:
+    """Return whether a judge is shown to agree less than the best one."""
+    comparison = comparisons_with_best.get(standing.judge)
+    return comparison is not None and comparison.is_shown
 
 
 def main_contest(audit: JudgeAudit) -> Contest | None:
-    """Return the contest to lead with: by κ of known grades, else by τ-b of the first measure."""
+    """Return the first contest: by κ if grades are known, else by τ-b of the first measure."""
     statistics = [(row.statistic, row.measure) for row in audit.standings]
     return contest(audit, *statistics[0]) if statistics else None
 
 
 def contest_sentence(judges: Contest) -> str:
-    """Say which judge agrees best with humans, and who cannot be distinguished from it."""
+    """Say which judge agrees best with humans, and which cannot be distinguished from it."""
     best = judges.best
     value = f"{statistic_name(best)} ({standing_words(best)})"
     if not judges.is_tested:
         few = counted(judges.queries, "query is", "queries are")
         return f"{best.judge} has the highest {value}, but {few} too few to compare judges"
-    others = len(judges.indistinct) + len(judges.worse)
+    other_count = len(judges.indistinct) + len(judges.worse)
     if not judges.indistinct:
         return _clear_sentence(judges)
     if not judges.worse:
-        nobody = "none of the others" if others > 1 else judges.indistinct[0].judge
-        can = "can" if others > 1 else "cannot"
+        none_can = f"{judges.indistinct[0].judge} cannot"
+        if other_count > 1:
+            none_can = "none of the others can"
         return (
             f"No judge is shown to be the best: {best.judge} has the highest {value}, but "
-            f"{nobody} {can} be distinguished from it"
+            f"{none_can} be distinguished from it"
         )
+    agree = singular_or_plural(len(judges.worse), "agrees", "agree")
     return (
-        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, others)} "
-        f"cannot be distinguished from it, {_few_standings(judges.worse, others)} "
-        f"{'agrees' if len(judges.worse) == 1 else 'agree'} less"
+        f"{best.judge} has the highest {value}; {_few_standings(judges.indistinct, other_count)} "
+        f"cannot be distinguished from it, {_few_standings(judges.worse, other_count)} {agree} less"
     )
 
 
 def _clear_sentence(judges: Contest) -> str:
-    """Say that one judge is better than each other one."""
+    """Say that the best judge is shown to agree better than each of the others."""
     best = judges.best
     is_of_order = best.statistic == "tau"
     if len(judges.worse) > 1:
@@ -124,11 +136,11 @@ def _clear_sentence(judges: Contest) -> str:
     return f"{best.judge} {agrees} than {second.judge}: {statistic_name(best)} {numbers}"
 
 
-def _few_standings(standings: Sequence[JudgeStanding], others: int) -> str:
-    """Name a few judges, or count them."""
+def _few_standings(standings: Sequence[JudgeStanding], other_count: int) -> str:
+    """Name a few judges, or count them among all but the best, of which there are `other_count`."""
     if len(standings) <= _MOST_NAMED:
         return join_words([standing.judge for standing in standings])
-    return f"{len(standings)} of the {others} others"
+    return f"{len(standings)} of the {other_count} others"
 
 
 def statistic_name(standing: JudgeStanding) -> str:
@@ -137,7 +149,7 @@ def statistic_name(standing: JudgeStanding) -> str:
 
 
 def standing_words(standing: JudgeStanding) -> str:
-    """Print a value with its interval, where it has one: ``.29 [.17, .39]``."""
+    """Print the agreement of a judge: ``.29 [.17, .39]``."""
     return coefficient_words(standing.value, standing.low, standing.high)
 
 

@@ -1,4 +1,8 @@
-"""The commands that keep what a bench chose, or apply a correction all the same."""
+"""The commands that keep the correction a bench chose, or apply one all the same.
+
+A bench tries candidates: corrections of a ranker that favours a side, each one method at one
+strength. It chooses one that keeps the margin of the tilt and the budget of the cost, or none.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,18 @@ from ranktilt.mitigation.bench_result import Bench, Candidate, Choice
 from ranktilt.reporting.document import NextCommand
 
 RUN_OPTION, RANKER_OPTION = "--save-run", "--save-ranker"
-"""Options that write what was chosen."""
+"""Options that write the corrected run, or the corrected ranker."""
 _METHOD = "--method"
 """Option that names a method."""
 _FORCE = ("--set", "mitigate.always=true")
-"""Words that correct even where nothing is shown."""
+"""Words of a command that applies the nearest correction even if none is shown to be enough."""
 
 
 def bench_next_commands(bench: Bench) -> tuple[NextCommand, ...]:
-    """Return what to do with a bench that a command made and kept nothing of; nothing of others."""
+    """Return the command that writes a correction to a file, or that applies one all the same.
+
+    Empty for a bench that no command made, or whose command wrote it already.
+    """
     words = shlex.split(str(bench.spec.get("command") or ""))
     if not words or any(word.startswith((RUN_OPTION, RANKER_OPTION)) for word in words):
         return ()
@@ -36,7 +43,10 @@ def bench_next_commands(bench: Bench) -> tuple[NextCommand, ...]:
 
 
 def ways_on(bench: Bench, words: Sequence[str]) -> str:
-    """Say what to change in a command that applied nothing; empty where nothing is tilted."""
+    """Say what to change in a command that applied nothing; empty for a ranker that is level.
+
+    `words` are those of the command.
+    """
     outcome = bench.choose().outcome
     if outcome == "level":
         return ""
@@ -62,7 +72,7 @@ def exceeds_margin_alone(choice: Choice) -> bool:
 
 
 def forced_words(bench: Bench, words: Sequence[str]) -> list[str]:
-    """Return a command with the one method that comes nearest to level, applied in any case."""
+    """Return a command that applies, in any case, the method which comes nearest to level."""
     nearest = bench.choose().nearest
     if nearest is not None and len(bench.methods) > 1:
         words = [*_without_option(words, _METHOD), _METHOD, _method_text(bench, nearest)]
@@ -78,7 +88,7 @@ def _method_text(bench: Bench, candidate: Candidate) -> str:
 def _without_option(words: Sequence[str], option: str) -> list[str]:
     """Leave an option out of a command, with its values."""
     others = list[str]()
-    is_value = False
+    is_value = False  # whether this word is the value of the option before
     for word in words:
         if is_value:
             is_value = False

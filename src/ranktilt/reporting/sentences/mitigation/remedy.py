@@ -1,28 +1,35 @@
-"""A remedy in words: one sentence, and the formula or pseudo-code to build into an engine."""
+"""A remedy in words: one sentence, and the formula or pseudo-code to build into an engine.
+
+A remedy is a correction of a ranker with its constants, as a rule that anybody can implement. Its
+rule has a method: ``offset`` adds constants to scores; ``interleave``, ``det-const-sort``,
+``fa-ir`` and ``exposure`` order a list anew; ``causal`` and ``projection`` change scores and
+vectors.
+"""
 
 from __future__ import annotations
 
 from ranktilt.errors import join_words
 from ranktilt.mitigation.remedy import Remedy
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 
 _DIGITS = 9
-"""Significant digits of printed constants: fewer might turn two scores around."""
-_LIST = "L = the documents of the list that have a group, best first; n = their number"
-"""Words that define a list."""
-_PLACES = "The new order of L takes the places of L; documents without a group keep theirs."
-"""Words on where the documents of a new order go."""
-_DRAWS = "Any draw of u will do; the saved lists have u = (floor(H / 4096) + 0.5) / 2^52,"
-"""Words on random draws."""
-_HASH = "  H = BLAKE2b with 8 bytes, as a little-endian integer, of"
-"""Words on the hash."""
-_TIED_COUNTS = (
+"""Significant digits of printed constants: with fewer, two documents might change places."""
+_LIST_LINE = "L = the documents of the list that have a group, best first; n = their number"
+"""Line that defines the list L."""
+_PLACES_LINE = "The new order of L takes the places of L; documents without a group keep theirs."
+"""Line on where the documents of a new order go."""
+_DRAWS_LINE = "Any draw of u will do; the saved lists have u = (floor(H / 4096) + 0.5) / 2^52,"
+"""Line on the random number u; it ends with a comma, before the definition of H."""
+_HASH_START = "  H = BLAKE2b with 8 bytes, as a little-endian integer, of"
+"""Start of the line that defines the hash H; what is hashed follows."""
+_TIES_LINE = (
     "Ties: the documents of a group rise evenly through tied ones, so a tie favours neither side."
 )
-"""Words on ties."""
+"""Line on ties, for rules that count documents of a group."""
 
 
 def remedy_title(remedy: Remedy) -> str:
-    """Name the block of a remedy."""
+    """Return the title of the lines of a remedy."""
     return f"To build {remedy.candidate} into an engine"
 
 
@@ -70,17 +77,20 @@ def remedy_lines(remedy: Remedy) -> list[str]:
 
 
 def number(value: float | str) -> str:
-    """Print a constant so that it can be typed."""
+    """Print a constant so that it can be typed: ``0.00123456789``."""
     return f"{float(value):.{_DIGITS}g}"
 
 
 def _depth_lines(remedy: Remedy) -> list[str]:
-    """Say how deep lists are corrected."""
+    """Say how deep lists are corrected; nothing for ``projection``, which corrects queries."""
     if remedy.rule.method == "projection":
         return []
+    best_are = singular_or_plural(
+        remedy.depth, "best document of a list is", f"best {remedy.depth} documents of a list are"
+    )
     return [
-        f"Only the best {remedy.depth} documents of a list are corrected; the others follow in "
-        "their order. A hash of the document, the same for twins, decides a tie at this depth."
+        f"Only the {best_are} corrected; the others follow in their order. A hash of the document, "
+        "the same for twins, decides a tie at this depth."
     ]
 
 
@@ -103,7 +113,10 @@ def _offset_lines(remedy: Remedy) -> list[str]:
 
 
 def _strength_lines(remedy: Remedy) -> list[str]:
-    """Say how the constants follow from the fitted ones, which notes print with an interval."""
+    """Say how the constants follow from the fitted ones, which notes print with their intervals.
+
+    Nothing for a strength of 1, at which they are the same.
+    """
     strength = float(remedy.rule.parameters["strength"])
     if strength == 1:
         return []
@@ -123,7 +136,7 @@ def _interleave_lines(remedy: Remedy) -> list[str]:
     strength, seed = number(rule.parameters["strength"]), number(rule.parameters["seed"])
     names = ", ".join(f"{index} = {name}" for index, name in enumerate(remedy.groups))
     return [
-        _LIST,
+        _LIST_LINE,
         f"groups: {names}; s = {strength}",
         "free = the ranks 1 … n; rest = L",
         "for each group g that L holds, in this order, without the last:",
@@ -134,23 +147,26 @@ def _interleave_lines(remedy: Remedy) -> list[str]:
         "  the i-th document of g takes free[k], with the smallest k at which aim[k] + u ≥ i",
         "  take these documents out of rest, and their ranks out of free",
         "what is left of rest takes the ranks left in free, in order",
-        _PLACES,
-        _DRAWS,
-        f'{_HASH} "{seed}\\0QUERY\\0g", with g as a number.',
-        _TIED_COUNTS,
+        _PLACES_LINE,
+        _DRAWS_LINE,
+        f'{_HASH_START} "{seed}\\0QUERY\\0g", with g as a number.',
+        _TIES_LINE,
     ]
 
 
 def _minimum_lines(remedy: Remedy) -> list[str]:
-    """Return how lists are merged by least counts: the same under both ways to set these."""
+    """Write the rule that merges two sides by the least number of each among the first k.
+
+    Two methods share it, and set the least numbers, need[k] and need'[k], in their own ways.
+    """
     group = remedy.rule.protected
     return [
         f"if each first k of L holds need[k] of {group}, and need'[k] others: leave L as it is",
         f"for k = 1 … n: the best {group} if the first k − 1 hold fewer than need[k];",
         "               else the best other if they hold fewer than need'[k] others;",
         "               else the better of both",
-        _PLACES,
-        _TIED_COUNTS,
+        _PLACES_LINE,
+        _TIES_LINE,
         "Of tied documents in a list that changes, that side comes first that is further below its "
         "share of the first k; if both are equally far, the smaller hash of the document.",
     ]
@@ -160,7 +176,7 @@ def _det_const_sort_lines(remedy: Remedy) -> list[str]:
     """Write the rule of DetConstSort."""
     group, target = remedy.rule.protected, number(remedy.rule.parameters["target"])
     return [
-        _LIST,
+        _LIST_LINE,
         f"t = {target} / 100; a = number of {group} in L; p = a / n + t, from 0 to 1;"
         " p' = 1 − a / n − |t|, at least 0",
         "need[k] = min(floor(p · k), a); need'[k] = min(floor(p' · k), n − a)",
@@ -174,7 +190,7 @@ def _fa_ir_lines(remedy: Remedy) -> list[str]:
     group, target = rule.protected, number(rule.parameters["target"])
     alpha = number(rule.parameters["alpha"])
     return [
-        _LIST,
+        _LIST_LINE,
         f"t = {target} / 100; a = number of {group} in L; p = a / n + t, from 0 to 1",
         "m[k] = the smallest m with P(X ≤ m) ≥ c, X binomial with k draws of probability p",
         f"c = such that a list of n draws of probability p falls below m on some first k with a "
@@ -190,7 +206,7 @@ def _exposure_lines(remedy: Remedy) -> list[str]:
     group, target = rule.protected, number(rule.parameters["target"])
     seed = number(rule.parameters["seed"])
     return [
-        _LIST,
+        _LIST_LINE,
         "w[i] = 1 / log2(1 + rank of the i-th document of L in the whole list)",
         "exposure of a side = mean of w over its documents; tied ones share theirs",
         f"t = {target}; t' = min(t, 1 / t), 0 for t = 0",
@@ -203,9 +219,9 @@ def _exposure_lines(remedy: Remedy) -> list[str]:
         "lead(order) = exposure of R − least ratio · exposure of the others",
         "take more if u < −lead(fewer) / (lead(more) − lead(fewer)), else fewer; each side keeps "
         "its own order",
-        _PLACES,
-        _DRAWS,
-        f'{_HASH} "{seed}\\0QUERY"; u is drawn once for each query.',
+        _PLACES_LINE,
+        _DRAWS_LINE,
+        f'{_HASH_START} "{seed}\\0QUERY"; u is drawn once for each query.',
     ]
 
 

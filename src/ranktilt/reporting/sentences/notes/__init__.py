@@ -1,5 +1,6 @@
-"""Sentences of notes, one function a kind.
+"""Sentences of notes, one function for each kind of note.
 
+A note is what a reader of a result should know besides its numbers; its kind is its class.
 `base.note_words` is the table: a function registers with the kind that its first parameter is
 annotated with. Each file has the kinds of the file of the same name in `ranktilt/data/notes`, and
 is imported when one of them is said. A package registers its own kinds the same way:
@@ -30,13 +31,13 @@ def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
     return tuple(map(note_sentence, notes))
 
 
-def derived(note: Note) -> dict[str, str]:
+def derived_words(note: Note) -> dict[str, str]:
     """Return the note's sentence, which a file holds besides its fields."""
     return {"sentence": note_sentence(note)}
 
 
 def _scope(scope: Scope) -> str:
-    """Name what a note is about."""
+    """Name the part of a result that a note is about."""
     if scope.kind == "judge":
         return f"tilts under {scope.name}"
     if scope.kind == "documents":

@@ -1,7 +1,8 @@
-"""The table of notes' words, by their kinds."""
+"""The table of sentences of notes by their class, and how they name several runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -15,7 +16,10 @@ MOST_NAMES = 4
 
 @singledispatch
 def note_words(note: Note) -> str:
-    """Say what a note holds, without its severity and scope."""
+    """Say what a note holds, without its severity and scope.
+
+    Register a function for each class of notes: ``note_words.register``.
+    """
     raise LookupError(f"no words are registered for notes of the kind {note.kind}")
 
 
@@ -25,19 +29,22 @@ def _remark(note: Remark) -> str:
 
 
 def variation_of(total: int, fixed: tuple[Count, ...]) -> Variation:
-    """Return the variation that a note holds as counts."""
+    """Return how many lists could not come out otherwise, which a note holds as counts.
+
+    `fixed` are the numbers of these lists by reason, of `total` lists.
+    """
     reasons: Any = {count.name: count.number for count in fixed}
     return Variation(total=total, fixed=reasons)
 
 
-def few_names(names: list[str] | tuple[str, ...] | str) -> str:
+def few_names(names: Sequence[str]) -> str:
     """Name a few runs, and count the others."""
-    more = len(names) - MOST_NAMES
-    if more <= 1:  # the one that is left is named as soon as counted
+    others = len(names) - MOST_NAMES
+    if others <= 1:  # a fifth name is as short as "1 other"
         return join_words(list(names))
-    return f"{', '.join(names[:MOST_NAMES])} and {more:,} others"
+    return f"{', '.join(names[:MOST_NAMES])} and {others:,} others"
 
 
-def first_names(names: tuple[str, ...], number: int) -> str:
-    """List the first few of many names."""
+def first_names(names: Sequence[str], number: int) -> str:
+    """Quote the first few of `number` names: ``'q1', 'q2', …``."""
     return ", ".join(map(repr, names)) + (", …" if number > len(names) else "")

@@ -1,4 +1,9 @@
-"""Words of the notes on two results that are compared, and on replayed logs."""
+"""Sentences of the notes on two results that are compared, and on replayed logs.
+
+A note is what a reader of a result should know besides its numbers. A replayed log holds the calls
+that a published ranker sent to its language model; each is matched with the query whose candidate
+documents it shows as passages.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +33,7 @@ from ranktilt.data.notes.comparisons import (
     TwinsInOneAudit,
 )
 from ranktilt.errors import counted, join_words, shorten
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.notes.base import first_names, note_words
 from ranktilt.reporting.sentences.notes.groups import too_narrow
 
@@ -44,6 +50,7 @@ _MOST_QUERIES = 3
 """Most queries that a note names."""
 _MISMATCHES: dict[MismatchKind, str] = {
     "no known passage": "shows passages that are not candidates",
+    # A log shows passages by the ids of their documents, or as numbered texts.
     "too few ids": "shows fewer than two passages",
     "too few passages": "shows fewer than two passages [1], [2], …",
     "repeated document": "shows one document twice",
@@ -52,7 +59,7 @@ _MISMATCHES: dict[MismatchKind, str] = {
         "shows passages of equal text in another order than earlier calls left them"
     ),
 }
-"""Mismatches whose words need no number or name."""
+"""Reasons why a call matches no query, where the words need no number or name."""
 
 
 @note_words.register
@@ -73,11 +80,11 @@ def _primary_questions_differ(note: PrimaryQuestionsDiffer) -> str:
 
 @note_words.register
 def _primary_not_compared(note: PrimaryNotCompared) -> str:
-    questions, verb = "question", "is"
-    if len(note.questions) > 1:
-        questions, verb = "questions", "are"
+    number = len(note.questions)
+    questions = singular_or_plural(number, "question", "questions")
+    are = singular_or_plural(number, "is", "are")
     return (
-        f"the primary {questions} of the audits, {join_words(list(note.questions))}, {verb} not in "
+        f"the primary {questions} of the audits, {join_words(list(note.questions))}, {are} not in "
         f"both of them query by query; the headline is about {note.compared}. Audit both with the "
         "same --primary"
     )
@@ -98,11 +105,11 @@ def _rounding_ignored(note: RoundingIgnored) -> str:
 
 @note_words.register
 def _twins_in_one_audit(note: TwinsInOneAudit) -> str:
-    twins, others = note.sides
+    audit_of_twins, other_audit = note.sides
     hint = ". Audit both with the same labels and judgments" if note.can_be_alike else ""
     return (
-        f"only {twins} compares twins; {others} compares any documents of two groups, so a "
-        f"difference of tilts can come from that alone{hint}"
+        f"only {audit_of_twins} compares twins; {other_audit} compares any documents of two "
+        f"groups, so a difference of tilts can come from that alone{hint}"
     )
 
 
@@ -133,7 +140,7 @@ def _list_depths_differ(note: ListDepthsDiffer) -> str:
 @note_words.register
 def _queries_left_out(note: QueriesLeftOut) -> str:
     queries = counted(note.queries, "query", "queries")
-    share = f"{note.left_out} of {queries} ({100 * note.left_out / note.queries:.1f} %)"
+    left_out = f"{note.left_out} of {queries} ({100 * note.left_out / note.queries:.1f} %)"
     sides = ", ".join(
         f"{counted(side.number, 'query', 'queries')} only in the {side.side} {note.result} "
         f"({first_names(side.first, side.number)})"
@@ -141,7 +148,7 @@ def _queries_left_out(note: QueriesLeftOut) -> str:
     )
     front = f"{note.pairs} pairs: " if note.pairs else ""
     medians = "; medians of random labels still use all queries" if note.keeps_medians else ""
-    return f"{front}left out: {share}: {sides}{medians}"
+    return f"{front}left out: {left_out}: {sides}{medians}"
 
 
 @note_words.register
@@ -162,8 +169,8 @@ def _change_undefined(note: ChangeUndefined) -> str:
     subject = f"{note.question} is not"
     if note.groups is not None:
         subject = f"not both {_pair(note.groups)} are"
-    queries = counted(note.queries, "query", "queries")
-    return f"{note.excluded} of {queries} excluded: {subject} defined under both runs"
+    queries = share_of_all(note.excluded, note.queries, "query", "queries")
+    return f"{queries} excluded: {subject} defined under both runs"
 
 
 @note_words.register
@@ -226,7 +233,7 @@ def _calls_unmatched(note: CallsUnmatched) -> str:
 
 
 def mismatch_words(mismatch: Mismatch) -> str:
-    """Say why a call fits nothing; the call itself is the subject: ``shows one document twice``."""
+    """Say why a call fits no query, beginning with its verb: ``shows one document twice``."""
     match mismatch.kind:
         case "unknown query":
             return f"query {shorten(mismatch.query)} is not a query of the candidates"
@@ -235,14 +242,15 @@ def mismatch_words(mismatch: Mismatch) -> str:
         case "unknown passage":
             return f"passage [{mismatch.passage}] is not a candidate of query {mismatch.query!r}"
         case "other passage count":
-            return f"announces {mismatch.announced} passages and shows {mismatch.counted}"
+            announced = counted(mismatch.announced, "passage", "passages")
+            return f"announces {announced} and shows {mismatch.counted}"
         case "several queries":
             return f"fits {counted(mismatch.queries, 'query', 'queries')} with equal passages"
         case kind:
             return _MISMATCHES[kind]
 
 
-def derived_unmatched(call: UnmatchedCall) -> dict[str, str]:
+def derived_unmatched_words(call: UnmatchedCall) -> dict[str, str]:
     """Return why a call cannot be matched, in words, which a file holds besides its fields."""
     return {"reason": mismatch_words(call.mismatch)}
 

@@ -1,4 +1,9 @@
-"""Words of the notes on the comparison of groups."""
+"""Sentences of the notes on the comparison of groups of documents.
+
+A note is what a reader of a result should know: what was left out, and why a number may be
+uncertain. Relative Δ is how much higher the relevant documents of one group rank than those of the
+other. Twins are versions of one text, one in each group.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,7 @@ from ranktilt.data.notes.groups import (
     TwinsNeeded,
 )
 from ranktilt.errors import counted
+from ranktilt.reporting.sentences.grammar import first_ranks_words, share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
@@ -32,17 +38,20 @@ def _documents_unlabelled(note: DocumentsUnlabelled) -> str:
 @note_words.register
 def _documents_of_several(note: DocumentsOfSeveral) -> str:
     documents = counted(note.documents, "document names", "documents name")
+    they_count = singular_or_plural(note.documents, "it counts", "they count")
     return (
-        f"{documents} several groups of {note.by}: they count in equal parts where all groups are "
-        "compared together, and not at all where two are compared"
+        f"{documents} several groups of {note.by}: {they_count} in equal parts where all groups "
+        "are compared together, and not at all where two are compared"
     )
 
 
 @note_words.register
 def _documents_outside_pool(note: DocumentsOutsidePool) -> str:
+    """Say that documents outside of the pool, the ones that were to be rewritten, have no group."""
     documents = counted(note.documents, "document", "documents")
+    they_have = singular_or_plural(note.documents, "it has", "they have")
     return (
-        f"{documents} outside the pool, so in no group: they have no twin by design; ΔNDSR (who "
+        f"{documents} outside the pool, so in no group: {they_have} no twin by design; ΔNDSR (who "
         "fills the page) covers only the pool, not a full rewrite"
     )
 
@@ -55,10 +64,8 @@ def _no_tilt(note: NoTilt) -> str:
 @note_words.register
 def _queries_excluded(note: QueriesExcluded) -> str:
     missing = ", or not in the run" if note.has_missing_queries else ""
-    return (
-        f"{note.excluded} of {counted(note.queries, 'query', 'queries')} excluded: no relevant "
-        f"documents from both {note.a} and {note.b}{missing}"
-    )
+    queries = share_of_all(note.excluded, note.queries, "query", "queries")
+    return f"{queries} excluded: no relevant documents from both {note.a} and {note.b}{missing}"
 
 
 @note_words.register
@@ -73,12 +80,23 @@ def _few_queries_of_groups(note: FewQueriesOfGroups) -> str:
     return too_narrow(f"{queries} the groups", note.queries)
 
 
-def too_narrow(few: str, queries: int) -> str:
-    """Warn of intervals from few queries, which `few` counts; of so few that there are none."""
+def too_narrow(few_queries: str, queries: int) -> str:
+    """Warn that intervals from few queries are too narrow, or that there are none from so few.
+
+    Parameters
+    ----------
+    few_queries : str
+        Begins the sentence, with the number: ``2 queries compare human and llm``.
+    queries : int
+        The same number.
+    """
     if queries < FEWEST_ROWS:
         only = "only " if queries else ""
-        return f"{only}{few}; an interval needs {FEWEST_ROWS} queries, and a test needs {FEWEST}"
-    return f"only {few}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
+        return (
+            f"{only}{few_queries}; an interval needs {FEWEST_ROWS} queries, and a test needs "
+            f"{FEWEST}"
+        )
+    return f"only {few_queries}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
 
 
 @note_words.register
@@ -93,6 +111,7 @@ def _few_queries_answered(note: FewQueriesAnswered) -> str:
 
 @note_words.register
 def _resamples_dropped(note: ResamplesDropped) -> str:
+    # Each run and measure drops its own resamples; the note has the largest number.
     return (
         f"up to {note.dropped:,} of {note.resamples:,} resamples dropped for {note.a} and "
         f"{note.b}: both sides were 0"
@@ -109,28 +128,30 @@ def _only_group(note: OnlyGroup) -> str:
 def _share_of_only_group(note: ShareOfOnlyGroup) -> str:
     queries = counted(note.queries, "query", "queries")
     return (
-        f"{note.run}: {note.group} holds {100 * note.share:.1f} % of the first {note.depth} ranks "
-        f"(mean of {queries})"
+        f"{note.run}: {note.group} holds {100 * note.share:.1f} % of the "
+        f"{first_ranks_words(note.depth)} (mean of {queries})"
     )
 
 
 @note_words.register
 def _not_twins(note: NotTwins) -> str:
-    judgments = counted(note.judgments, "relevance judgment", "relevance judgments")
-    verb = "is for a document" if note.alone == 1 else "are for documents"
+    judgments = share_of_all(
+        note.alone, note.judgments, "relevance judgment", "relevance judgments"
+    )
+    are_for = singular_or_plural(note.alone, "is for a document", "are for documents")
     unlabelled = ""
     if note.unlabelled:
         documents = counted(note.unlabelled, "document has", "documents have")
         unlabelled = f" ({documents} no label)"
     return (
-        f"{note.a} and {note.b} are not twins: {note.alone:,} of {judgments} {verb} without a "
-        f"twin on the other side{unlabelled}, so the neutral value is the median of random labels, "
-        "not 0"
+        f"{note.a} and {note.b} are not twins: {judgments} {are_for} without a twin on the other "
+        f"side{unlabelled}, so the neutral value is the median of random labels, not 0"
     )
 
 
 @note_words.register
 def _twins_needed(note: TwinsNeeded) -> str:
+    """Say how to ask the questions about twins: HeadToHead, RankGap and ScoreGap."""
     groups = "sources" if note.by == "source" else "groups"
     remedy = f"give the same origin to documents of two {groups}"
     if note.labels:

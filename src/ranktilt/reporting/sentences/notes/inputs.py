@@ -1,4 +1,8 @@
-"""Words of the notes on collections, labels and judgments."""
+"""Sentences of the notes on collections, labels and judgments.
+
+A note is what a reader of a result should know besides its numbers. The documents of a collection
+name a source, or a file of labels gives each a value in a column, by which documents are grouped.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from ranktilt.data.notes.inputs import (
 )
 from ranktilt.data.text.label_values import AlikeLabels
 from ranktilt.errors import counted
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
 
 
@@ -91,15 +96,15 @@ def _with_remedy(note: LabelNote, words: str, remedy: str) -> str:
 
 @note_words.register
 def _judgments_unknown(note: JudgmentsUnknown) -> str:
-    strange = "documents without a label" if note.has_labels_only else "unknown documents"
-    counts = {strange: note.documents, "unknown queries": note.queries}
+    documents = "documents without a label" if note.has_labels_only else "unknown documents"
+    counts = {documents: note.documents, "unknown queries": note.queries}
     parts = [
-        f"{counted(number, 'judgment', 'judgments')} for {name}"
-        for name, number in counts.items()
+        f"{counted(number, 'judgment', 'judgments')} for {objects}"
+        for objects, number in counts.items()
         if number
     ]
-    verb = "counts" if note.documents + note.queries == 1 else "count"
-    return f"{' and '.join(parts)} {verb} only in the row {ALL!r}, in no group"
+    count = singular_or_plural(note.documents + note.queries, "counts", "count")
+    return f"{' and '.join(parts)} {count} only in the row {ALL!r}, in no group"
 
 
 @note_words.register

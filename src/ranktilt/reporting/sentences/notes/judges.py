@@ -1,4 +1,9 @@
-"""Words of the notes on judges of relevance."""
+"""Sentences of the notes on judges of relevance, such as language models that give grades.
+
+A note is what a reader of the result should know besides its numbers. A pair is a query and a
+document, which humans and the judge grade; twins are versions of one document. Systems are rankers
+that the grades evaluate, as in a shared task.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +38,18 @@ from ranktilt.data.notes.judges import (
 from ranktilt.errors import counted, join_words
 from ranktilt.judging.calibration import FEWEST_PAIRS
 from ranktilt.judging.records import FEWEST_QUERIES
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.statistics.prediction_powered import FEWEST_LABELS
 
 _GRADERS = {"humans": "humans", "judge": "the judge"}
 """Words for who graded."""
 _NO_GAP = {"one side": "graded on one side only", "two human grades": "with two human grades"}
-"""Words for why there is no gap."""
+"""Words for why twins have no grade gap, the difference of the judge's grades."""
 _MOST_NAMED = 4
-"""Most systems that a note names, if there are more."""
+"""Systems that a note names; it counts the others."""
 _LITTLE_HELP = 80.0
-"""Share of the variance, in %, above which a judge helps little."""
+"""Percent of the variance without a judge; a judge that leaves more of it helps little."""
 
 
 @note_words.register
@@ -67,10 +73,10 @@ def _repeated_grades(note: RepeatedGrades) -> str:
 
 @note_words.register
 def _pairs_of_one_grader(note: PairsOfOneGrader) -> str:
-    pairs = counted(note.human_only, "pair", "pairs")
+    human_only = counted(note.human_only, "pair", "pairs")
     return (
-        f"{note.judge}: {pairs} graded by humans only and {note.judge_only:,} by the judge only "
-        "left out, not counted as 0"
+        f"{note.judge}: {human_only} graded by humans only and {note.judge_only:,} by the judge "
+        "only left out, not counted as 0"
     )
 
 
@@ -122,20 +128,22 @@ def _twins_without_gap(note: TwinsWithoutGap) -> str:
 
 @note_words.register
 def _labels_worth(note: LabelsWorth) -> str:
+    """Say how many queries with human labels would be as precise as these with the judge."""
     queries = counted(note.queries, "human query", "human queries")
+    are = singular_or_plural(note.queries, "is", "are")
     if note.queries < FEWEST_LABELS:
         return (
-            f"{note.judge}: {queries} are enough for values, but intervals need {FEWEST_LABELS} "
+            f"{note.judge}: {queries} {are} enough for values, but intervals need {FEWEST_LABELS} "
             "queries"
         )
     if note.effective is None:
         return f"{note.judge}: no system's values differ in {queries}, so there are no intervals"
-    share = 100 * note.queries / note.effective if note.effective else math.nan
-    gain = "the judge helps little" if share > _LITTLE_HELP else "the judge helps"
-    verb = "is" if note.queries == 1 else "are"
+    # A variance falls with the number of queries, so this is its share of the one without a judge.
+    variance_share = 100 * note.queries / note.effective if note.effective else math.nan
+    helps = "the judge helps little" if variance_share > _LITTLE_HELP else "the judge helps"
     return (
-        f"{note.judge}: with it, {queries} {verb} worth {note.effective:.0f} (median of systems); "
-        f"the variance falls to {share:.0f} %, so {gain}"
+        f"{note.judge}: with it, {queries} {are} worth {note.effective:.0f} (median of systems); "
+        f"the variance falls to {variance_share:.0f} %, so {helps}"
     )
 
 
@@ -146,24 +154,25 @@ def _one_system(note: OneSystem) -> str:
 
 @note_words.register
 def _cluster_joined(note: ClusterJoined) -> str:
-    runs = counted(note.runs, "run counts", "runs count")
-    return f"{note.cluster}: {runs} as one system, by their mean values"
+    return f"{note.cluster}: {note.runs:,} runs count as one system, by their mean values"
 
 
 @note_words.register
 def _likely_repeats(note: LikelyRepeats) -> str:
     more = len(note.systems) - _MOST_NAMED
-    listed = [*note.systems[:_MOST_NAMED], f"{more} more"] if more > 1 else list(note.systems)
-    level = f"{note.correlation:g}".removeprefix("0")
+    systems = [*note.systems[:_MOST_NAMED], f"{more} more"] if more > 1 else list(note.systems)
+    least_correlation = f"{note.correlation:g}".removeprefix("0")
     reasons = {
-        "correlation": f"their values per query correlate above {level}",
+        "correlation": f"their values per query correlate above {least_correlation}",
         "tag": f"they share the tag {note.tag!r}",
-        "names": f"their names differ only in a number, and values correlate above {level}",
+        "names": (
+            f"their names differ only in a number, and values correlate above {least_correlation}"
+        ),
     }
     return (
-        f"{join_words(listed)} look like repeats of one system ({reasons[note.reason]}), but count "
-        "as independent, which makes intervals too narrow; join them with a third column, cluster, "
-        "in --systems FILE"
+        f"{join_words(systems)} look like repeats of one system ({reasons[note.reason]}), but "
+        "count as independent, which makes intervals too narrow; join them with a third column, "
+        "cluster, in --systems FILE"
     )
 
 

@@ -1,4 +1,8 @@
-"""Words of the notes on labels that err."""
+"""Sentences of the notes on wrong labels: answers corrected for them, and errors that would matter.
+
+A note is what a reader of a result should know besides its numbers. Labels say which group a
+document belongs to, and some are wrong.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from ranktilt.data.notes.label_errors import (
 from ranktilt.errors import counted
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.numbers import decimal
+from ranktilt.reporting.sentences.grammar import first_ranks_words
 from ranktilt.reporting.sentences.notes.base import note_words
 
 
@@ -22,10 +27,10 @@ def _labels_corrected(note: LabelsCorrected) -> str:
 
 
 def _rate_words(rates: RatesOfPart) -> str:
-    """Say how much of a gap labels keep, with its error where it is uncertain.
+    """Say how much of a gap labels keep, with the standard error if that is estimated.
 
-    A gap that is measured by labels with errors is J (`RatesOfPart.information`) times the true
-    gap.
+    A gap between two groups that is measured by wrong labels is J times the true gap, where J is
+    sensitivity + specificity − 1 (`rates.information`).
     """
     part = f"{rates.part}: " if rates.part else ""
     words = f"{part}labels keep {decimal(100 * rates.information)} % of a gap"
@@ -45,26 +50,24 @@ def _observed_level(note: ObservedLevel) -> str:
 
 @note_words.register
 def _errors_that_explain(note: ErrorsThatExplain) -> str:
-    # The two kinds of errors: a taken for b, and b taken for a.
-    both = f", or {_points(note.both_kinds)} if both kinds of errors do so"
+    # The two kinds of errors: a document of a is labelled b, and a document of b is labelled a.
     return (
         f"{note.run}: label errors could explain that it favours {note.a}, if labels err "
-        f"{_points(note.one_kind)} more often in the first {note.cutoff} ranks than in the list"
-        f"{both}"
+        f"{_points(note.one_kind)} more often in the {first_ranks_words(note.cutoff)} than in the "
+        f"list, or {_points(note.both_kinds)} if both kinds of errors do so"
     )
 
 
 def _points(difference: float) -> str:
-    """Print a difference of two rates, from -1 to 1, in points of percent."""
+    """Print a difference of two rates, from -1 to 1, in percentage points."""
     return f"{decimal(100 * difference)} points"
 
 
 @note_words.register
 def _answer_as_labelled(note: AnswerAsLabelled) -> str:
     compared = f" minus {note.old_run}" if note.old_run else ""
-    # In the measure's unit, as in the tables.
-    value = estimand(note.measure).answer(note.value)
+    printed_value = estimand(note.measure).answer(note.value)
     return (
-        f"{note.run}{compared}, {note.measure}, {note.a} | {note.b}: {value} by the labels as they "
-        "are"
+        f"{note.run}{compared}, {note.measure}, {note.a} | {note.b}: {printed_value} by the labels "
+        "as they are"
     )

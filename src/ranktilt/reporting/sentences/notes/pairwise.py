@@ -1,4 +1,9 @@
-"""Words of the notes on choices between two documents."""
+"""Sentences of the notes on choices between two documents.
+
+A language model is asked which of two documents, one of each side, answers a query better. Both
+documents of a pair are relevant, or both are irrelevant: these are the two kinds of pairs. A note
+is what a reader of the result should know about that.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +21,17 @@ from ranktilt.data.notes.pairwise import (
     UnaskedQueries,
 )
 from ranktilt.errors import counted, shorten
+from ranktilt.reporting.sentences.grammar import share_of_all
 from ranktilt.reporting.sentences.notes.base import note_words
 from ranktilt.reporting.sentences.notes.groups import too_narrow
-from ranktilt.reporting.sentences.notes.runs import reasons
+from ranktilt.reporting.sentences.notes.runs import unread_reasons_of
 
 
 @note_words.register
 def _documents_in_no_pair(note: DocumentsInNoPair) -> str:
-    total = counted(note.total, "document", "documents")
+    documents = share_of_all(note.documents, note.total, "document", "documents")
     several = " or of several" if note.has_several else ""
-    return f"{note.documents:,} of {total} without {note.by}{several}, so in no pair"
+    return f"{documents} without {note.by}{several}, so in no pair"
 
 
 @note_words.register
@@ -42,14 +48,15 @@ def _only_irrelevant_pairs(note: OnlyIrrelevantPairs) -> str:
 
 @note_words.register
 def _queries_without_sides(note: QueriesWithoutSides) -> str:
-    queries = counted(note.queries, "query", "queries")
-    return f"{note.lacking:,} of {queries} without {note.pairs} documents on both sides"
+    queries = share_of_all(note.lacking, note.queries, "query", "queries")
+    return f"{queries} without {note.pairs} documents on both sides"
 
 
 @note_words.register
 def _few_pairs(note: FewPairs) -> str:
     queries = counted(note.queries, "query has", "queries have")
-    return f"{queries} fewer than {note.target} {note.pairs} pairs; all of them were used"
+    pairs_to_draw = note.target
+    return f"{queries} fewer than {pairs_to_draw} {note.pairs} pairs; all of them were used"
 
 
 @note_words.register
@@ -70,7 +77,7 @@ def _choices_left_out(note: ChoicesLeftOut) -> str:
 def _choices_unreadable(note: ChoicesUnreadable) -> str:
     example = f" (first: {shorten(note.first, 100)})" if note.first else ""
     share = f"{note.unreadable / note.answers:.0%}"
-    return f"{share} of the answers name no document{reasons(note.kinds)}{example}"
+    return f"{share} of the answers name no document{unread_reasons_of(note.kinds)}{example}"
 
 
 @note_words.register

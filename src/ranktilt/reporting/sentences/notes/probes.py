@@ -1,4 +1,9 @@
-"""Words of what probes find in texts."""
+"""Sentences of the notes on what probes find in texts, and of the attribution of gaps.
+
+A probe measures a property of texts, such as their length. Twins are versions of one text, by a
+source and by the reference. A gap is the mean difference of the scores that a ranker gives twins;
+an attribution says which properties of the texts go with it.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +32,7 @@ from ranktilt.data.notes.probes import (
     ValuesShown,
 )
 from ranktilt.errors import counted, join_words
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
 
 _MOST_NAMED = 3
@@ -60,11 +66,13 @@ def _terms_kept(note: TermsKept) -> str:
 
 @note_words.register
 def _twins_near(note: TwinsNear) -> str:
-    front = f"{note.source}: "
     if not note.pairs:
-        return f"{front}{note.model} vectors cannot be compared, as no pair has one on both sides"
+        return (
+            f"{note.source}: {note.model} vectors cannot be compared, as no pair has one on both "
+            "sides"
+        )
     words = (
-        f"{front}twins have a median cosine of {note.median:.2f}, "
+        f"{note.source}: twins have a median cosine of {note.median:.2f}, "
         f"{percent(100 * note.above)} of them above {note.limit:g}"
     )
     if note.other_pairs:
@@ -76,16 +84,16 @@ def _twins_near(note: TwinsNear) -> str:
 
 @note_words.register
 def _directions_concentrated(note: DirectionsConcentrated) -> str:
-    word = "not shown to be more or less"
+    comparative = "not shown to be more or less"
     if note.low > 0:
-        word = "more"
+        comparative = "more"
     elif note.high < 0:
-        word = "less"
+        comparative = "less"
     shares = f"{100 * note.share:.1f} % against {100 * note.reference_share:.1f} %"
     difference = 100 * note.share - 100 * note.reference_share
     interval = f"{difference:+.2f} points [{100 * note.low:+.2f}, {100 * note.high:+.2f}]"
     return (
-        f"{note.source}: embeddings are {word} concentrated than {note.reference} ones; the "
+        f"{note.source}: embeddings are {comparative} concentrated than {note.reference} ones; the "
         f"largest tenth of the directions holds {shares}, {interval.replace('-', '−')} over "
         f"{counted(note.pairs, 'pair', 'pairs')}"
     )
@@ -125,10 +133,10 @@ def _gap_attributed(note: GapAttributed) -> str:
             f"{note.run} shows no gap between {note.source} and {note.reference}, so nothing is "
             "attributed."
         )
-    side, twins = note.reference, note.source
+    higher, lower = note.reference, note.source
     if note.gap < 0:
-        side, twins = twins, side
-    lead = f"{note.run} scores {side} texts higher than their {twins} twins, by {_gap_size(note)}"
+        higher, lower = lower, higher
+    lead = f"{note.run} scores {higher} texts higher than their {lower} twins, by {_gap_size(note)}"
     if note.is_of_retrieved:
         return (
             f"{lead}, among the texts it retrieves. These are selected by score, so no property is "
@@ -137,8 +145,8 @@ def _gap_attributed(note: GapAttributed) -> str:
     cause = "No property is shown to go with this"
     if note.with_gap:
         cause = f"This goes with {join_words(note.with_gap)}"
-    spite = f", despite {join_words(note.against_gap)}" if note.against_gap else ""
-    return " ".join([f"{lead}. {cause}{spite}.", *_unexamined(note.unvarying)])
+    despite = f", despite {join_words(note.against_gap)}" if note.against_gap else ""
+    return " ".join([f"{lead}. {cause}{despite}.", *_unexamined(note.unvarying)])
 
 
 def _gap_size(note: GapAttributed) -> str:
@@ -159,9 +167,10 @@ def _unexamined(properties: Sequence[str]) -> Iterator[str]:
 
 @note_words.register
 def _documents_scored(note: DocumentsScored) -> str:
+    documents = counted(note.documents, "document", "documents")
     queries = counted(note.queries, "query", "queries")
     return (
-        f"{note.run}: {note.documents:,} documents scored for {queries}, retrieved or not; judged "
+        f"{note.run}: {documents} scored for {queries}, retrieved or not; judged "
         f"ones come first, others are drawn at random (seed {note.seed}), all with their twins"
     )
 
@@ -176,10 +185,12 @@ def _pairs_without_values(note: PairsWithoutValues) -> str:
 @note_words.register
 def _properties_constant(note: PropertiesConstant) -> str:
     properties = [
-        f"{measured.name} ({_difference(measured.value)})" for measured in note.properties
+        f"{constant.name} ({_difference(constant.value)})" for constant in note.properties
     ]
-    words = join_words(properties)
-    return f"{_subject(note)}: left out, as all twins differ by the same amount: {words}"
+    return (
+        f"{_subject(note)}: left out, as all twins differ by the same amount: "
+        f"{join_words(properties)}"
+    )
 
 
 def _difference(value: float) -> str:
@@ -197,15 +208,21 @@ def _one_query(note: OneQuery) -> str:
 
 @note_words.register
 def _properties_inflated(note: PropertiesInflated) -> str:
-    properties = [f"{measured.name} ({_inflation(measured.value)})" for measured in note.properties]
+    properties = [f"{inflated.name} ({_inflation(inflated.value)})" for inflated in note.properties]
+    number = len(properties)
+    go_together = singular_or_plural(number, "goes together with the others", "go together")
+    effects_are = singular_or_plural(number, "its effect is", "their effects are")
     return (
-        f"{_subject(note)}: {join_words(properties)} go together (inflation), so their effects are "
+        f"{_subject(note)}: {join_words(properties)} {go_together} (inflation), so {effects_are} "
         "hard to separate"
     )
 
 
 def _inflation(value: float) -> str:
-    """Print a variance inflation; exact dependence has an infinite one."""
+    """Print a variance inflation factor.
+
+    It is infinite, and NaN in the note, for a property that others determine exactly.
+    """
     return f"{value:.0f}" if math.isfinite(value) else "∞"
 
 
@@ -224,7 +241,7 @@ def _gaps_of_twins(note: GapsOfTwins) -> str:
 
 @note_words.register
 def _gap_units(note: GapUnits) -> str:
-    units = "; ".join(f"{measured.name}: {measured.unit}" for measured in note.properties)
+    units = "; ".join(f"{about.name}: {about.unit}" for about in note.properties)
     return (
         "Gaps are in standard deviations (sd) of a query's scores, and + favours "
         f"{note.reference}, as in an audit. A coefficient is for one standard deviation more in "
@@ -232,12 +249,14 @@ def _gap_units(note: GapUnits) -> str:
     )
 
 
-_EVERYWHERE = "divergence, share of positions"
-"""Column of the theorem's condition at every position."""
-_ON_AVERAGE = "divergence, mean margin"
-"""Column of the theorem's condition on average over positions."""
-_CONDITIONS = {_EVERYWHERE: "divergence at every position", _ON_AVERAGE: "divergence on average"}
-"""Conditions whose names are those of columns, in words."""
+_CONDITIONS = {
+    "divergence, share of positions": "divergence at every position",
+    "divergence, mean margin": "divergence on average",
+}
+"""Words for conditions of the theorem, by the column of numbers that decides each.
+
+A condition that is not here is called as its column is.
+"""
 
 
 @note_words.register
@@ -247,7 +266,10 @@ def _theorem_checked(note: TheoremChecked) -> str:
 
 
 def _easier(note: TheoremChecked) -> str:
-    """Say for which side the retriever's model is less surprised: the theorem's conclusion."""
+    """Say whose texts are easier to predict for the retriever's model: the theorem's conclusion.
+
+    The retriever's model is the language model that the retriever was made from.
+    """
     if note.conclusion == "undecided":
         ends = f"[{note.low:+.3f}, {note.high:+.3f}]".replace("-", "−")
         value = f"{note.value:+.3f}".replace("-", "−")
@@ -255,29 +277,31 @@ def _easier(note: TheoremChecked) -> str:
             f"The retriever's model is not shown to find {note.source} texts easier or harder to "
             f"predict than their originals: {value} nats per token {ends}"
         )
+    # The sentence says the direction, so the numbers have no sign.
     low, high = sorted((abs(note.low), abs(note.high)))
-    word = "easier" if note.conclusion == "yes" else "harder"
+    easier = "easier" if note.conclusion == "yes" else "harder"
     return (
-        f"The retriever's model finds {note.source} texts {word} to predict than their originals, "
-        f"by {abs(note.value):.3f} nats per token [{low:.3f}, {high:.3f}]"
+        f"The retriever's model finds {note.source} texts {easier} to predict than their "
+        f"originals, by {abs(note.value):.3f} nats per token [{low:.3f}, {high:.3f}]"
     )
 
 
 def _conditions(names: Sequence[str]) -> str:
     """Name conditions of the theorem; empty for none."""
-    words = [_CONDITIONS.get(name, name) for name in names]
-    return join_words(words) if words else ""
+    conditions = [_CONDITIONS.get(name, name) for name in names]
+    return join_words(conditions) if conditions else ""
 
 
 def _whether_it_applies(note: TheoremChecked) -> str:
     """Say which conditions of the theorem fail, or are open."""
     failed, undecided = _conditions(note.failed), _conditions(note.undecided)
-    verb = "is" if len(note.failed) == 1 else "are"
     if failed:
+        are = singular_or_plural(len(note.failed), "is", "are")
         also = f", and {undecided} undecided" if undecided else ""
-        return f"Theorem 4.1 does not apply: {failed} {verb} not met{also}"
+        return f"Theorem 4.1 does not apply: {failed} {are} not met{also}"
     if undecided:
-        return f"Whether theorem 4.1 applies is open: undecided is {undecided}"
+        are = singular_or_plural(len(note.undecided), "is", "are")
+        return f"Whether theorem 4.1 applies is open: undecided {are} {undecided}"
     if not note.is_complete:
         return "Without a reader, three of the four conditions of theorem 4.1 were not checked"
     return "All conditions of theorem 4.1 hold"

@@ -1,4 +1,7 @@
-"""The words of notes on repeats of an engine."""
+"""Sentences of the notes on repeats: the same queries that an engine ranked several times.
+
+A note is what a reader of the result should know besides its numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from ranktilt.reporting.sentences.notes.base import note_words
 
 @note_words.register
 def _repeats_identical(note: RepeatsIdentical) -> str:
-    which = f"its {note.repeats} repeats"
+    repeats = f"its {note.repeats} repeats"
     if note.identical < note.repeats:
-        which = f"{note.identical} of {which}"
+        repeats = f"{note.identical} of {repeats}"
     return (
-        f"{note.run}: {which} are identical, so either the engine is deterministic or a file was "
+        f"{note.run}: {repeats} are identical, so either the engine is deterministic or a file was "
         "copied; identical repeats say nothing about the engine's own noise"
     )
 
@@ -43,8 +46,8 @@ def _repeats_differ(note: RepeatsDiffer) -> str:
 
 @note_words.register
 def _repeat_counts_differ(note: RepeatCountsDiffer) -> str:
-    names = note.run if note.run == note.old_run else f"{note.run} and {note.old_run}"
+    runs = note.run if note.run == note.old_run else f"{note.run} and {note.old_run}"
     return (
-        f"{names}: {counted(note.new_repeats, 'repeat', 'repeats')} of the new run and "
+        f"{runs}: {counted(note.new_repeats, 'repeat', 'repeats')} of the new run and "
         f"{note.old_repeats:,} of the old one; the interval includes the noise of both"
     )

@@ -1,4 +1,8 @@
-"""Words of the notes on runs that are ranked."""
+"""Sentences of the notes on runs that are ordered by their answer to a question.
+
+A note is what a reader of the result should know besides its numbers. A question is a measure of
+effectiveness, or of whom a run favours.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,25 @@ from ranktilt.data.notes.run_ranks import (
     RunsAnswerAlike,
     RunsNotRanked,
 )
-from ranktilt.errors import counted, join_words
+from ranktilt.errors import join_words
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.notes.base import few_names, first_names, note_words
 
 
 @note_words.register
 def _runs_not_ranked(note: RunsNotRanked) -> str:
-    verb = "has" if len(note.runs) == 1 else "have"
-    return f"not ranked by {note.question}: {few_names(note.runs)} {verb} no answer to it"
+    have = singular_or_plural(len(note.runs), "has", "have")
+    return f"not ranked by {note.question}: {few_names(note.runs)} {have} no answer to it"
 
 
 @note_words.register
 def _fewer_queries_ranked(note: FewerQueriesRanked) -> str:
-    queries = counted(note.queries, "query", "queries")
+    queries = share_of_all(note.excluded, note.queries, "query", "queries")
+    they_do = singular_or_plural(note.excluded, "it does", "they do")
     return (
-        f"{note.question}: {note.excluded} of {queries} left out, because they do not count for "
-        f"every run; {note.fewest_run} has the fewest ({note.fewest}): without it the others are "
-        "ranked on more"
+        f"{note.question}: {queries} left out, because {they_do} not count for every run; "
+        f"{note.fewest_run} has the fewest ({note.fewest}): without it the others are ranked on "
+        "more"
     )
 
 
@@ -39,9 +45,10 @@ def _runs_answer_alike(note: RunsAnswerAlike) -> str:
 
 @note_words.register
 def _queries_not_in_all_audits(note: QueriesNotInAllAudits) -> str:
-    queries = counted(note.queries, "query", "queries")
+    queries = share_of_all(note.left_out, note.queries, "query", "queries")
+    that_are = singular_or_plural(note.left_out, ", which is", " that are")
     names = first_names(note.first, note.left_out)
-    return f"left out: {note.left_out} of {queries} that are not in all audits ({names})"
+    return f"left out: {queries}{that_are} not in all audits ({names})"
 
 
 @note_words.register

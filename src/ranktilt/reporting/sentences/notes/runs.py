@@ -1,4 +1,9 @@
-"""Words of the notes on rankings."""
+"""Sentences of the notes on rankings: what a run lacks, and why it may say little.
+
+A note is what a reader of a result should know besides its numbers. A run is the ranked lists of
+one ranker. A tilt is how much it favours one group of documents, and it is level if it favours
+none.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +27,7 @@ from ranktilt.data.notes.runs import (
 )
 from ranktilt.errors import counted, shorten
 from ranktilt.rankers.llm.answers import unread_reasons
+from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes.base import few_names, note_words, variation_of
 from ranktilt.reporting.sentences.variation import variation_words
 
@@ -56,9 +62,10 @@ def _entries_unknown(note: EntriesUnknown) -> str:
     entries = counted(note.entries, "entry", "entries")
     documents = counted(note.documents, "document", "documents")
     lacking = "without a label" if note.has_labels_only else "not in the collection"
+    keep = singular_or_plural(note.entries, "it keeps its rank", "they keep their ranks")
     return (
-        f"{note.run}: {entries} for {documents} {lacking} (first: {note.first!r}); they keep "
-        "their ranks, in no group"
+        f"{note.run}: {entries} for {documents} {lacking} (first: {note.first!r}); {keep}, in no "
+        "group"
     )
 
 
@@ -77,25 +84,30 @@ def _answers_read(note: AnswersRead) -> str:
     kinds = ", ".join(f"{count.number:,} {count.name}" for count in note.kinds)
     tokens = ""
     if note.tokens_read is not None and note.tokens_written is not None:
-        tokens = f"; {note.tokens_read:,} tokens read, {note.tokens_written:,} written"
+        read = counted(note.tokens_read, "token", "tokens")
+        tokens = f"; {read} read, {note.tokens_written:,} written"
     return f"{note.stage}: {answers}: {kinds}{tokens}"
 
 
 @note_words.register
 def _answers_unreadable(note: AnswersUnreadable) -> str:
+    is_most = 2 * note.unreadable > note.answers
     effect = "they blur the result"
-    if 2 * note.unreadable > note.answers:
+    if is_most:
         effect = "the result mostly measures that, not the model"
     share = f"{note.unreadable / note.answers:.0%}"
     return (
         f"{note.stage}: {share} of the answers decide nothing about their "
-        f"passages{reasons(note.kinds)}, which get a random order; {effect} (first: "
+        f"passages{unread_reasons_of(note.kinds)}, which get a random order; {effect} (first: "
         f"{shorten(note.first, 100)})"
     )
 
 
-def reasons(kinds: tuple[Count, ...]) -> str:
-    """Say in brackets how many answers could not be read for a reason that one can act on."""
+def unread_reasons_of(kinds: tuple[Count, ...]) -> str:
+    """Say why answers could not be read, in brackets, where the user can do something about it.
+
+    `kinds` are the numbers of answers of each kind. Empty where no reason is known.
+    """
     return unread_reasons({count.name: count.number for count in kinds})
 
 
@@ -115,31 +127,30 @@ def _runs_identical(note: RunsIdentical) -> str:
 def _lists_tied(note: ListsTied) -> str:
     queries = counted(note.queries, "query", "queries")
     share = f"{100 * note.queries / note.total:.1f} %"
-    scores = "all its scores" if note.queries == 1 else "all their scores"
+    their = singular_or_plural(note.queries, "its", "their")
     return (
-        f"{note.run}: {queries} ({share}): {scores} are equal, so nothing was ranked; their "
-        "documents still count, tied: remove such queries from the run to leave them out"
+        f"{note.run}: {queries} ({share}): all {their} scores are equal, so nothing was ranked; "
+        f"{their} documents still count, tied: remove such queries from the run to leave them out"
     )
 
 
 @note_words.register
 def _lists_cut_in_ties(note: ListsCutInTies) -> str:
     lists = counted(note.lists, "list", "lists")
-    verb = "ends" if note.lists == 1 else "end"
+    end = singular_or_plural(note.lists, "ends", "end")
     share = f"{100 * note.lists / note.total:.1f} %"
     return (
-        f"{note.run}: {lists} ({share}) {verb} inside a tie ({note.documents:,} documents share "
+        f"{note.run}: {lists} ({share}) {end} inside a tie ({note.documents:,} documents share "
         "the last score, in the median): which of them were kept was up to the engine"
     )
 
 
 @note_words.register
 def _queries_repeated(note: QueriesRepeated) -> str:
-    verb = "repeats" if note.queries == 1 else "repeat"
+    queries = counted(note.queries, "query repeats", "queries repeat")
     return (
-        f"{', '.join(note.runs)}: {counted(note.queries, 'query', 'queries')} {verb} others, by "
-        f"text or by ranking and judgments (first: {note.first!r} as {note.repeats!r}); they are "
-        "resampled and tested as one"
+        f"{', '.join(note.runs)}: {queries} others, by text or by ranking and judgments (first: "
+        f"{note.first!r} as {note.repeats!r}); they are resampled and tested as one"
     )
 
 
@@ -148,7 +159,8 @@ def _fitted_queries_left_out(note: FittedQueriesLeftOut) -> str:
     queries = counted(note.queries, "query", "queries")
     medians = "; medians of random labels are those of all queries" if note.keeps_medians else ""
     files = " and ".join(note.files)
-    return f"{queries} left out for all runs, because {files} learned from them{medians}"
+    them = singular_or_plural(note.queries, "it", "them")
+    return f"{queries} left out for all runs, because {files} learned from {them}{medians}"
 
 
 @note_words.register
@@ -162,4 +174,5 @@ def _verdict_within_noise(note: VerdictWithinNoise) -> str:
 
 @note_words.register
 def _saved_run_not_controlled(note: SavedRunNotControlled) -> str:
+    # Other controls change texts and rank them again; near-identical leaves pairs of twins out.
     return f"{note.run}: a saved run cannot be ranked again; only near-identical applies to it"

@@ -1,4 +1,9 @@
-"""Words of the notes on several sources."""
+"""Sentences of the notes on several sources, each compared with the reference alone.
+
+A note is what a reader of the result should know besides its numbers. A source is who wrote
+documents; each source rewrote originals of the reference. A series is the sources of one model that
+differ in temperature, over which a trend is tested.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from ranktilt.data.notes.sources import (
     UnevenCoverage,
 )
 from ranktilt.errors import counted
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
 
 
@@ -31,19 +37,25 @@ def _no_common_documents(note: NoCommonDocuments) -> str:
 
 @note_words.register
 def _uneven_coverage(note: UnevenCoverage) -> str:
-    rewritten = counted(note.rewritten, "rewritten document", "rewritten documents")
+    common = share_of_all(note.common, note.rewritten, "rewritten document", "rewritten documents")
+    are = singular_or_plural(note.common, "is", "are")
+    these_are = singular_or_plural(note.common, "this one is", "these are")
+    their = singular_or_plural(note.common, "its", "their")
     lacking = ", ".join(f"{count.name} lacks {count.number:,}" for count in note.lacking)
     return (
-        f"the sources cover different documents: {note.common:,} of {rewritten} are common to all "
-        f"({lacking}); only these are compared, and only their judgments count"
+        f"the sources cover different documents: {common} {are} common to all ({lacking}); only "
+        f"{these_are} compared, and only {their} judgments count"
     )
 
 
 @note_words.register
 def _only_common_documents(note: OnlyCommonDocuments) -> str:
+    documents = counted(note.documents, "document", "documents")
+    are = singular_or_plural(note.documents, "is", "are")
+    their = singular_or_plural(note.documents, "its", "their")
     return (
-        f"only the {note.documents:,} documents that every source rewrote are compared, and only "
-        "their judgments count; other originals are ranked as unjudged"
+        f"only the {documents} that every source rewrote {are} compared, and only {their} "
+        "judgments count; other originals are ranked as unjudged"
     )
 
 

@@ -1,4 +1,9 @@
-"""Words of the notes on texts: probes, checks, attribution, factors and files."""
+"""Sentences of the notes on texts: probes, checks, attribution, factors and files.
+
+A note is what a reader of a result should know besides its numbers. Twins are versions of one text
+by different sources; the reference is the source that others are compared with. A factor is a
+property of texts, such as length, that designed versions of a document differ in.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +35,12 @@ from ranktilt.data.notes.texts import (
     VersionsNotRetrieved,
 )
 from ranktilt.errors import counted, join_words
+from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words, variation_of
 from ranktilt.reporting.sentences.variation import variation_words
 
 _PARTS = {"instrument": "the instrument"}
-"""Names of parts, where they are not their own."""
+"""Words for parts of a check; a part that is not here is called by its own name."""
 _REASONS = {
     "no twins": "no source has twins in the reference",
     "one side": "there are no two sides to compare",
@@ -99,6 +105,7 @@ def _effectiveness_of_pairs(note: EffectivenessOfPairs) -> str:
 
 @note_words.register
 def _queries_of_one_side_excluded(note: QueriesOfOneSideExcluded) -> str:
+    # `excluded` is the largest number of all comparisons, unless it is the same in each.
     most = "" if note.are_alike else "up to "
     queries = counted(note.queries, "query", "queries")
     return f"{most}{note.excluded} of {queries} excluded: no relevant documents on both sides"
@@ -153,10 +160,14 @@ def _no_factor_could_move(note: NoFactorCouldMove) -> str:
 
 @note_words.register
 def _documents_not_retrieved(note: DocumentsNotRetrieved) -> str:
-    documents = counted(note.documents, "relevant document", "relevant documents")
+    documents = share_of_all(
+        note.left_out, note.documents, "relevant document", "relevant documents"
+    )
+    have = singular_or_plural(note.left_out, "has", "have")
+    say = singular_or_plural(note.left_out, "says", "say")
     return (
-        f"{note.run}: {note.left_out:,} of {documents}, counted per query, have no retrieved "
-        "version and say nothing about the factors."
+        f"{note.run}: {documents}, counted per query, {have} no retrieved version and {say} "
+        "nothing about the factors."
     )
 
 

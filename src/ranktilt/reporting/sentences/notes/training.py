@@ -1,4 +1,8 @@
-"""Words of the notes on studies of trained rankers."""
+"""Sentences of the notes on studies of rankers that were trained on texts of one source each.
+
+A note is what a reader of the result should know besides its numbers. A body is the language model
+that a ranker is trained from.
+"""
 
 from __future__ import annotations
 
@@ -35,4 +39,5 @@ def _one_training(note: OneTraining) -> str:
 
 @note_words.register
 def _few_queries_evaluated(note: FewQueriesEvaluated) -> str:
-    return f"{note.collection}: {counted(note.queries, 'query', 'queries')} show little"
+    queries = counted(note.queries, "query shows", "queries show")
+    return f"{note.collection}: {queries} little"

@@ -20,8 +20,8 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.numbers import decimal, interval, signed
-from ranktilt.reporting.sentences.effects import corrected_p
-from ranktilt.reporting.sentences.verdicts import sides_named
+from ranktilt.reporting.sentences.effects import corrected_p_words
+from ranktilt.reporting.sentences.verdicts import tone_legend
 from ranktilt.reporting.tones import VERDICT_TONES
 
 MOST_ROWS = 42
@@ -106,7 +106,7 @@ def _intervals(
     says = (
         f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval.{grey}{shaded}{rest}"
     )
-    drawing = forest(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
+    drawing = forest(marks, x=x, sides=pair, margin=margin, names=tone_legend(pair))
     return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing)
 
 
@@ -134,7 +134,7 @@ def _tilt_hover(tilt: Effect, label: str) -> Iterator[str]:
         ends = f" {interval(tilt.low, tilt.high)}" if tilt.has_interval else ""
         yield f"Relative Δ {signed(tilt.value)} %{ends}"
         queries = counted(tilt.queries, "query", "queries")
-        yield ", ".join(word for word in (corrected_p(tilt), queries) if word)
+        yield ", ".join(word for word in (corrected_p_words(tilt), queries) if word)
         # Nothing where the queries do not spread at all, or where a tilt was detected.
         if known_size(tilt.detectable) and not tilt.favours:
             yield _detectable_words(tilt.detectable)
@@ -156,7 +156,7 @@ def _answer_mark(effect: Effect) -> Mark:
     if effect.has_interval:
         ends = f" [{estimand.amount(effect.low)}, {estimand.amount(effect.high)}]"
     answer = f"{effect.name} {estimand.answer(effect.value)}{ends}"
-    lines = [line for line in (effect.run, answer, corrected_p(effect)) if line]
+    lines = [line for line in (effect.run, answer, corrected_p_words(effect)) if line]
     band = (0.0, 0.0)
     if effect.banded:
         band = (100 * effect.null_low, 100 * effect.null_high)
@@ -208,7 +208,7 @@ def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
             x=f"{name} over all documents, %",
             y=f"Relative Δ of {name}, %",
             margin=audit.margin_points if are_twins else 0.0,
-            names=sides_named(pair),
+            names=tone_legend(pair),
         ),
         collapsed=True,
     )

@@ -81,7 +81,9 @@ def query_group_sentences(audit: Audit) -> tuple[Sentence, ...]:
         Sentence(text, emphasis="strong")
         for text in breakdown_sentences(breakdown, repr(audit.primary))
     ]
-    lines += [Sentence(variance_sentence(row, several=several)) for row in breakdown.variances]
+    lines += [
+        Sentence(variance_sentence(row, several_pairs=several)) for row in breakdown.variances
+    ]
     counts = group_count_sentences(breakdown.column, breakdown.groups, breakdown.without_group)
     return (*lines, *map(Sentence, counts))
 

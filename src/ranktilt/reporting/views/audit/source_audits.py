@@ -51,7 +51,7 @@ from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
 from ranktilt.reporting.sentences.next_steps import next_commands
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import source_audits_meaning, trend_sentences
-from ranktilt.reporting.sentences.verdicts import mark, starred
+from ranktilt.reporting.sentences.verdicts import significance_star, star_legend
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit.query_groups import query_group_sentences
 from ranktilt.reporting.views.audit.sections import audit_sections
@@ -142,7 +142,7 @@ def _legend(audits: SourceAudits) -> Iterator[str]:
         verdict = f"Verdict on {audits.primary}; " if len(audits.measures) > 1 else ""
         yield (
             f"Relative Δ in %, each source with {reference} in a collection of these two: "
-            f"+ favours {reference}, − favours the rewrites. {verdict}{starred(spec)}"
+            f"+ favours {reference}, − favours the rewrites. {verdict}{star_legend(spec)}"
         )
         yield (
             f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, "
@@ -250,7 +250,7 @@ def _tilt_table(audits: SourceAudits) -> Table:
     heads += ["measure"] if has_several_measures else []
     note = (
         f"Means and Relative Δ in %; + favours {audits.reference}, − the rewrites. "
-        f"{starred(audits.spec)}"
+        f"{star_legend(audits.spec)}"
     )
     caption = f"{audits.reference} against each source"
     return tabulated(
@@ -260,7 +260,7 @@ def _tilt_table(audits: SourceAudits) -> Table:
 
 def _tilt_cell(row: _SourceRow) -> Cell:
     """Print Relative Δ."""
-    return estimate(row.effect, signed, mark(row.effect))
+    return estimate(row.effect, signed, significance_star(row.effect))
 
 
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:

@@ -45,7 +45,12 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.sentences.answers import basis_words
 from ranktilt.reporting.sentences.controls import control_change, control_meaning
-from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark, sides_legend, starred
+from ranktilt.reporting.sentences.verdicts import (
+    INTERVAL_CAUTION,
+    sides_legend,
+    significance_star,
+    star_legend,
+)
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _QUERIES = "Queries with a relevant document in the group; for Relative Δ, in both groups."
@@ -125,7 +130,10 @@ def _delta(tilt: Effect, margin: float) -> Cell:
     """
     kind = tilt.verdict(margin)
     return estimate(
-        tilt, signed, mark(tilt), tone=VERDICT_TONES[kind] if kind in ("a", "b") else ""
+        tilt,
+        signed,
+        significance_star(tilt),
+        tone=VERDICT_TONES[kind] if kind in ("a", "b") else "",
     )
 
 
@@ -395,7 +403,11 @@ def _tilt_legend(audit: Audit) -> Iterator[str]:
 
 def _stars(audit: Audit) -> str:
     """Say what a star means, if any value was tested."""
-    return "" if all(isnan(tilt.p_corrected) for tilt in audit.tilts) else f" {starred(audit.spec)}"
+    return (
+        ""
+        if all(isnan(tilt.p_corrected) for tilt in audit.tilts)
+        else f" {star_legend(audit.spec)}"
+    )
 
 
 def _intervals_legend(audit: Audit) -> str:
@@ -459,7 +471,7 @@ def _card_legend(audit: Audit) -> Iterator[str]:
     if not all(isnan(effect.p_corrected) for effect in audit.card):
         yield _correction_legend(audit)
         if not audit.tilts:  # the main table's legend says it otherwise
-            yield ONE_AT_A_TIME
+            yield INTERVAL_CAUTION
     has_relevance = any(effect.estimand.kind == "relevance" for effect in audit.card)
     if audit.spec["ties"] != "expected" and has_relevance:
         yield "Ties are averaged in all rows except Relative Δ."

@@ -39,7 +39,7 @@ from ranktilt.reporting.sentences.citing.context_experiment import (
     effect_tone,
     experiment_meaning,
     experiment_steps,
-    position_sentence,
+    position_sentences,
 )
 from ranktilt.reporting.sentences.notes import note_sentences
 
@@ -72,7 +72,7 @@ def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
     """Say the verdict on each primary question, then what the position does."""
     for finding in effect_findings(experiment):
         yield Sentence(finding.sentence, finding.tone, "strong")
-    for text in position_sentence(experiment):
+    for text in position_sentences(experiment):
         yield Sentence(text)
 
 

@@ -65,7 +65,7 @@ def cite_group_sentences(audit: CitationAudit) -> Iterator[Sentence]:
         yield Sentence(f"{text}.", emphasis="strong")
     for row in breakdown.variances:
         noise = units_word(audit.unit.name)
-        yield Sentence(f"{variance_sentence(row, several=False, noise=noise)}.")
+        yield Sentence(f"{variance_sentence(row, several_pairs=False, noise=noise)}.")
     counts = group_count_sentences(breakdown.column, breakdown.groups, breakdown.without_group)
     for text in counts:
         yield Sentence(f"{text}.")

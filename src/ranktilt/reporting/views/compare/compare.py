@@ -43,7 +43,7 @@ from ranktilt.reporting.sentences.comparison.meaning import (
     comparison_meaning,
     comparison_next_commands,
 )
-from ranktilt.reporting.sentences.verdicts import sides_legend, starred
+from ranktilt.reporting.sentences.verdicts import sides_legend, star_legend
 from ranktilt.reporting.views.readings import change_chart, tilt_change_chart
 
 BEFORE_AND_AFTER = ("before", "after")
@@ -302,7 +302,7 @@ def legend(comparison: Comparison) -> list[str]:
             f"Preference: {spec['protected']} chosen among {choices}, minus 50 %; 0 is neutral. "
             "Differences are new − old, in points, over the queries in which both models "
             "decided anything.",
-            starred(spec),
+            star_legend(spec),
             f"{intervals} Tests and intervals apply to these documents only.",
         ]
     lines = []
@@ -323,7 +323,7 @@ def legend(comparison: Comparison) -> list[str]:
             "ranktilt gate --baseline judges the growth of a tilt, |new| − |old|, and not the "
             "difference, new − old; here the two have different intervals."
         )
-    return [*lines, starred(spec), intervals]
+    return [*lines, star_legend(spec), intervals]
 
 
 def choices_of(comparison: Comparison) -> dict[str, Change]:

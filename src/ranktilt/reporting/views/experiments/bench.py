@@ -47,8 +47,8 @@ from ranktilt.reporting.sentences.mitigation.mitigate import (
     bench_headline,
     bench_meaning,
     bench_notes,
-    chosen_by,
     detail_sentence,
+    selection_words,
 )
 from ranktilt.reporting.sentences.mitigation.next_commands import bench_next_commands
 from ranktilt.reporting.sentences.mitigation.remedy import (
@@ -56,7 +56,7 @@ from ranktilt.reporting.sentences.mitigation.remedy import (
     remedy_sentence,
     remedy_title,
 )
-from ranktilt.reporting.sentences.verdicts import mark, sides_named, starred
+from ranktilt.reporting.sentences.verdicts import significance_star, star_legend, tone_legend
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 
@@ -271,7 +271,12 @@ def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
 def _tilt_values(tilts: Sequence[Effect]) -> list[Cell]:
     """Print the tilts of all pairs."""
     return [
-        estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
+        estimate(
+            tilt,
+            tilt.estimand.amount,
+            significance_star(tilt),
+            emphasis="strong" if tilt.favours else "",
+        )
         for tilt in tilts
     ]
 
@@ -357,9 +362,9 @@ def legend(bench: Bench) -> Iterator[str]:
         f"it lies wholly beyond, {_SHOWN_TILT} where a side is favoured, perhaps by less.{cost}"
     )
     if bench.selected:
-        yield f"Selected: {chosen_by(bench)}, one per method; only these are judged."
+        yield f"Selected: {selection_words(bench)}, one per method; only these are judged."
     resamples = f"{bench.spec['resamples']:,} resamples"
-    yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {resamples}."
+    yield f"{star_legend(bench.spec)} Intervals: bootstrap over queries, {resamples}."
 
 
 def _strength_figures(bench: Bench, method: str) -> Iterator[Figure]:
@@ -514,7 +519,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         x=f"{measure} over all documents, %",
         y=_axis(bench),
         margin=_level_band(tilts, choice.margin),
-        names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
+        names={**tone_legend(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
         front=front,
     )
     names = join_words([candidates[number].name for number in front] or ["none"])

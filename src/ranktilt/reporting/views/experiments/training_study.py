@@ -42,7 +42,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.training_study import study_meaning, study_sentences
-from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, mark
+from ranktilt.reporting.sentences.verdicts import INTERVAL_CAUTION, significance_star
 from ranktilt.reporting.views.readings import change_chart
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import t_interval
@@ -142,7 +142,7 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
             "corrected p < .05 (Holm, random labels)."
         )
     yield from (f"Body already tuned for {tuned}: {body}." for body, tuned in study.tuned.items())
-    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. {ONE_AT_A_TIME}"
+    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. {INTERVAL_CAUTION}"
 
 
 def _means(evaluation: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
@@ -211,7 +211,7 @@ def _tilt_row(
     name = run if has_seeds else names.get(run, run)
     cells = dict.fromkeys(measures, Cell(""))
     for tilt in tilts:
-        cells[tilt.measure] = estimate(tilt, signed, mark(tilt))
+        cells[tilt.measure] = estimate(tilt, signed, significance_star(tilt))
     return Row((Cell(name), *cells.values()), rule=True)
 
 

@@ -58,7 +58,7 @@ from ranktilt.reporting.sentences.explaining.factors import (
 from ranktilt.reporting.sentences.explaining.next_steps import factors_steps
 from ranktilt.reporting.sentences.explaining.treatments import treatment
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
+from ranktilt.reporting.sentences.verdicts import INTERVAL_CAUTION
 
 _QUESTIONS = {
     "together": "{} together",
@@ -325,5 +325,5 @@ def _legend(effects: FactorEffects) -> Iterator[str]:
     yield (
         f"* corrected p < .05 (Holm, over all {family} of an estimand). Intervals (95 "
         "%) and p: t, with errors clustered by query and document. Detectable: with 80 % power. "
-        f"{ONE_AT_A_TIME}"
+        f"{INTERVAL_CAUTION}"
     )

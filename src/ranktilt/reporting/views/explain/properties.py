@@ -46,7 +46,7 @@ from ranktilt.reporting.sentences.explaining.properties import (
     gap_findings,
     gaps_meaning,
 )
-from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME
+from ranktilt.reporting.sentences.verdicts import INTERVAL_CAUTION
 from ranktilt.reporting.views.explain.gap_chart import ALL, REMAINS, GapMark, GapScale, gap_chart
 
 _TITLES: dict[Outcome, str] = {
@@ -373,7 +373,7 @@ def _legend(gaps: ExplainedGaps) -> Iterator[str]:
     yield (
         f"* corrected p < .05 ({_correction(gaps)}, over all gaps, and over all parts, of a "
         "column). Intervals (95 %) and p: of other queries and other documents. "
-        f"{ONE_AT_A_TIME}"
+        f"{INTERVAL_CAUTION}"
     )
 
 

@@ -33,7 +33,7 @@ from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging.judge import judge_findings
 from ranktilt.reporting.sentences.judging.meaning import judge_next_commands, meaning_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.verdicts import ONE_AT_A_TIME, sides_named
+from ranktilt.reporting.sentences.verdicts import INTERVAL_CAUTION, tone_legend
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.audit.tables import confound_table
 from ranktilt.reporting.views.judge.agreement import (
@@ -166,7 +166,7 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
         x="grade gap",
         margin=half_width(first.estimand, GAP_MARGIN),
         sides=(first.a, first.b),
-        names=sides_named((first.a, first.b)),
+        names=tone_legend((first.a, first.b)),
     )
     yield Figure("Grade gap of twins", f"Right of 0: {first.a} twins are graded higher.", drawing)
 
@@ -257,4 +257,4 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
         )
     intervals = f"Other intervals: bootstrap over queries, {spec['resamples']:,} resamples."
     has_tests = audit.grade_gaps or audit.tilts or audit.preferences
-    yield f"{intervals} {ONE_AT_A_TIME}" if has_tests else intervals
+    yield f"{intervals} {INTERVAL_CAUTION}" if has_tests else intervals
