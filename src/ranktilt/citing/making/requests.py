@@ -140,7 +140,7 @@ def prepare_answers(
                 texts.gather(list(context.rows)).to_list(), _authors(context, groups, pair)
             ),
             title=one_line(queries[context.query]),
-            draw=context.repeat - 1,
+            answer_index=context.repeat - 1,
         )
         tasks.append(task)
     return AnswerRequests(
@@ -148,7 +148,7 @@ def prepare_answers(
         template=template,
         sources={model_name(llm): making.sampling(*making.temperatures)},
         tasks=tuple(tasks),
-        chosen=len(tasks),
+        text_count=len(tasks),
         answer_tokens=_ANSWER_TOKENS,
         contexts=contexts,
         pair=pair,

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.generation.batched_requests import RECORD, model_name
+from ranktilt.generation.batched_requests import ANSWER_COLUMNS, model_name
 from ranktilt.generation.generated import LEFT_OUT, Generated, collection_paths, spec_of
 from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.versions.checks import ManipulationChecks, check_factors
@@ -23,7 +23,7 @@ ANSWERS = pl.Schema(
     {
         "id": pl.String(),
         "source": pl.String(),
-        **{name: kind for name, kind in RECORD.items() if name != "row"},
+        **{name: kind for name, kind in ANSWER_COLUMNS.items() if name != "row"},
     }
 )
 """Columns of the answers to prompts."""
@@ -44,7 +44,7 @@ class DesignedVersions(Generated):
     checks: ManipulationChecks
     """How the factors changed the texts."""
 
-    def united(self, qrels: pl.DataFrame) -> Collection:
+    def unite(self, qrels: pl.DataFrame) -> Collection:
         """Return the same documents under another split's judgments of the originals."""
         docs = self.collection.docs
         return Collection(docs, self.collection.queries, carried(qrels, docs), self.collection.spec)

@@ -12,7 +12,7 @@ from ranktilt.generation.rewrite.save import judgments_by_split
 from ranktilt.generation.versions.make import DesignedVersions
 
 KIND = "versions"
-"""Kind of the folder, a key of `ranktilt.generation.manifest.WHAT`."""
+"""Kind of the folder, a key of `ranktilt.generation.manifest.COMMANDS`."""
 
 
 def save_versions(

@@ -85,8 +85,8 @@ def prepare_grades(
     for pair, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
         rows = range(pair * grading.repeats, (pair + 1) * grading.repeats)
         if text.strip() and query.strip():
-            for draw, row in enumerate(rows):
-                tasks.append(GenerationTask(row=row, text=text, title=query, draw=draw))
+            for index, row in enumerate(rows):
+                tasks.append(GenerationTask(row=row, text=text, title=query, answer_index=index))
         else:
             rejected += map(_empty_request, rows)
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
@@ -98,7 +98,7 @@ def prepare_grades(
         sources={judge: grading.sampling(*grading.temperatures)},
         tasks=tuple(tasks[number] for number in order),
         rejected=tuple(rejected),
-        chosen=pairs.height,
+        text_count=pairs.height,
         answer_tokens=answer_tokens,
         pairs=pairs.select("query_id", "doc_id"),
         without_text=chosen.height - known.height,
