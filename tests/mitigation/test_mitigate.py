@@ -30,7 +30,7 @@ from ranktilt import (
 )
 from ranktilt.auditing.grouping import labels as label_groups
 from ranktilt.auditing.groups import Groups
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import measure
 from ranktilt.mitigation import audited_candidates
 from ranktilt.mitigation.audited_candidates import BenchOptions
@@ -216,7 +216,7 @@ def values_of(
         mixed,
         {candidate.candidate: candidate.mixed for candidate in candidates},
         order_questions(measures, options.get("primary"), "source")[0],
-        reference=reference_alone(mixed),
+        reference=only_group(mixed),
         reference_runs={
             candidate.candidate: candidate.alone for candidate in candidates if candidate.alone
         },

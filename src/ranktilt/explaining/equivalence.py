@@ -53,7 +53,7 @@ def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection
     return Collection(docs, collection.queries, judged, {**collection.spec, "only": source})
 
 
-def reference_alone(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
+def only_group(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
     """Return the reference's documents to search alone, with all queries and their judgments."""
     labels = mixed.docs[by].cast(pl.String)
     label = label_text(reference, by, labels.unique().drop_nulls().to_list())

@@ -26,7 +26,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.errors import UserError, refuse_twice
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.audited_candidates import (
@@ -83,7 +83,7 @@ def bench(
     measures : iterable of str or Estimand, optional
         Measures to take Relative Δ of, and other estimands of two groups, such as ``Share@10``.
     reference_runs : mapping of Candidate to Run, optional
-        Each candidate's run of the reference's documents alone (`reference_alone`).
+        Each candidate's run of the reference's documents alone (`only_group`).
     primary : str or Estimand, optional
         The question that decides what is level; its unit must be percent. By default as in `audit`.
     effectiveness : str or Measure, optional
@@ -232,7 +232,7 @@ def compare_candidates(
     audited = {ALL: AuditedRuns.from_inputs(inputs)}
     if mixed.has_judgments and reference_runs:
         measures = [question for question in questions if isinstance(question, Measure)]
-        alone = reference_alone(mixed, options.reference, options.by)
+        alone = only_group(mixed, options.reference, options.by)
         check_reference_runs(alone, runs, reference_runs, options.reference)
         in_order = {candidate: reference_runs[candidate] for candidate in runs}
         inputs = prepare_candidates(alone, in_order, measures, options, is_grouped=False)

@@ -15,7 +15,7 @@ from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Pair
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.base import Correction, run_of_depth
@@ -170,7 +170,7 @@ class Levelling:
         ranker, reference, reference_run = self.baseline.ranker, None, None
         is_searchable = self.options.by == "source" and side.has_judgments
         if ranker is not None and not self.baseline.is_saved and is_searchable:
-            reference = reference_alone(side, self.pair[0])
+            reference = only_group(side, self.pair[0])
             reference_run = ranker.rank(reference)
         return _RankedSide(
             collection=side,

@@ -14,14 +14,14 @@ from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.statistics.bootstrap import RESAMPLES
-from ranktilt.training.options import Negatives, RetrieverTraining, Trained
+from ranktilt.training.options import Negatives, RetrieverTraining, TrainedModel
 from ranktilt.training.retriever import train_retriever
 
 PAPER = "paper"
@@ -103,7 +103,7 @@ def retriever_sweep(
     *,
     options: SweepOptions,
     dev: Collection | None = None,
-) -> tuple[Bench, list[Trained]]:
+) -> tuple[Bench, list[TrainedModel]]:
     """Train one retriever for each α, and for each other kind of negatives, and compare them.
 
     The baseline has α = 0 and the negatives of ``options.training``. All α share training rows and
@@ -126,7 +126,7 @@ def retriever_sweep(
 
     Returns
     -------
-    tuple of Bench and list of Trained
+    tuple of Bench and list of TrainedModel
         The comparison, and what each training gave, the baseline's first.
     """
     trainings = _trainings(options, Path(folder))
@@ -140,13 +140,13 @@ def retriever_sweep(
         )
     reference = sources[0]
     # A bench also ranks the reference's documents alone: a loss of effectiveness cannot hide there.
-    reference_texts = reference_alone(test, reference)
+    reference_texts = only_group(test, reference)
     if len(test.sources) < 2:
         raise UserError(
             f"a sweep compares sources, and the test collection has {reference!r} alone; mix it "
             "first"
         )
-    trained = list[Trained]()
+    trained = list[TrainedModel]()
     runs, reference_runs = dict[Candidate, Run](), dict[Candidate, Run]()
     for planned, training in trainings.items():
         model_folder = planned.ranker
