@@ -365,7 +365,7 @@ def test_ratio_is_level_within_percent_and_moved_lists_are_cost() -> None:
     assert "first 10 replaced, %" in table(bench)
     chart = bench_chart(choice)
     assert chart is not None
-    assert chart.says.endswith("of the cost, at most 20 % replaced.")
+    assert chart.description.endswith("of the cost, at most 20 % replaced.")
     reading = chart.rows[0].readings[1]
     assert reading is not None
     loss = bench.loss(chart.rows[0].label)

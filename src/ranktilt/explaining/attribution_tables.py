@@ -135,11 +135,11 @@ def _gap_attributed(
     """
     remains, *properties = rows
     gap = remains["mean gap"]
-    shown = [
+    shown_rows = [
         row for row in properties if not row["contribution low"] <= 0 <= row["contribution high"]
     ]
-    with_gap = tuple(row["property"] for row in shown if row["contribution"] * gap > 0)
-    against_gap = tuple(row["property"] for row in shown if row["contribution"] * gap <= 0)
+    with_gap = tuple(row["property"] for row in shown_rows if row["contribution"] * gap > 0)
+    against_gap = tuple(row["property"] for row in shown_rows if row["contribution"] * gap <= 0)
     return GapAttributed(
         run=remains["ranker"],
         source=remains["source"],

@@ -487,12 +487,10 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
     }
     # `explain` and `mitigate` read a single ranking of each query, and no repeated ones.
     has_single_rankings = any(audit.repeat_count(run) == 1 for run in audit.runs)
-    commands = [
-        ["report", text, "-o", "page.html"],
-        *([verb, text] for verb in ("explain", "mitigate") if has_single_rankings),
-        ["gate", text, "--max-tilt", "5"],
-        ["compare", text, "OTHER.json"],
-    ]
+    commands = [["report", text, "-o", "page.html"]]
+    if has_single_rankings:
+        commands += [["explain", text], ["mitigate", text]]
+    commands += [["gate", text, "--max-tilt", "5"], ["compare", text, "OTHER.json"]]
     return FileReport(
         path=text,
         kind="an audit",

@@ -177,7 +177,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def measure(
         self, collection: Collection, reference: str, ranker: Ranker | None
     ) -> tuple[Similarity, ...]:
-        """Compare the vectors of twins with those of at most `MOST_OTHER_PAIRS` pairs of other texts.
+        """Compare the vectors of twins with those of at most `MOST_OTHER_PAIRS` unrelated texts.
 
         The vectors are those that the ranker uses, and come from the same cache.
         """

@@ -273,8 +273,8 @@ def _shorter(config: RoundConfig, task: GenerationTask) -> GenerationTask | None
 def shortened_text(text: str) -> str:
     """Cut a text at its end, to three quarters of its words but no fewer than `FEWEST_WORDS`."""
     word_count = len(text.split())
-    kept = max(FEWEST_WORDS, int(word_count * _SHARE_KEPT))
-    return first_words(text, kept) if kept < word_count else text
+    word_limit = max(FEWEST_WORDS, int(word_count * _SHARE_KEPT))
+    return first_words(text, word_limit) if word_limit < word_count else text
 
 
 def shortened_lines(text: str) -> str:
@@ -284,8 +284,8 @@ def shortened_lines(text: str) -> str:
     """
     lines = text.split("\n")
     longest = max(len(line.split()) for line in lines)
-    kept = max(FEWEST_WORDS, int(longest * _SHARE_KEPT))
-    return "\n".join(first_words(line, kept) for line in lines)
+    word_limit = max(FEWEST_WORDS, int(longest * _SHARE_KEPT))
+    return "\n".join(first_words(line, word_limit) for line in lines)
 
 
 def first_words(text: str, count: int) -> str:

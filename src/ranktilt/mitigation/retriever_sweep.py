@@ -1,7 +1,8 @@
 """Train retrievers with several strengths of the debiased constraint, and compare them.
 
-The debiased constraint (Dai et al., KDD 2024) adds a penalty to the training loss: it punishes a
-retriever that scores a generated text above its human twin. Its strength is α, 0 for no constraint.
+The debiased constraint (Dai et al., KDD 2024) adds a penalty to the training loss, for scoring a
+generated text above its human twin. Its strength is α, 0 for no constraint. Retrievers are compared
+by their *tilt*, how far they favour one source (author) over another, and by their effectiveness.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
-    """What is trained, and how the retrievers are compared."""
+    """Which retrievers are trained, and how they are compared."""
 
     alphas: Sequence[float] = ()
     """Strengths of the debiased constraint to train with, besides 0."""
@@ -86,7 +87,7 @@ class SweepOptions:
     training: RetrieverTraining = field(default_factory=RetrieverTraining)
     """Training of the baseline; the others differ from it in strength or negatives alone."""
     measures: Sequence[str | Estimand] = DEFAULT_MEASURES
-    """Measures of the bench, which compares all trained retrievers with the baseline (`bench`)."""
+    """Measures by which all trained retrievers are compared with the baseline."""
     margin: float = DEFAULT_MARGIN
     """Largest tilt that counts as level, in points."""
     budget: float = BUDGET
@@ -139,7 +140,8 @@ def retriever_sweep(
             "a sweep compares sources, and no document of the training collection has one"
         )
     reference = sources[0]
-    # A bench also ranks the reference's documents alone: a loss of effectiveness cannot hide there.
+    # The reference's documents are also ranked alone, where a loss of effectiveness cannot be made
+    # up for by documents of other sources.
     reference_texts = only_group(test, reference)
     if len(test.sources) < 2:
         raise UserError(

@@ -94,4 +94,5 @@ def _standardize(values: Floats) -> Floats:
     deviation = float(known.std()) if len(known) else 0.0
     if not deviation:
         return np.zeros(len(values))
-    return np.nan_to_num((values - known.mean()) / deviation)
+    standardized: Floats = np.nan_to_num((values - known.mean()) / deviation)
+    return standardized

@@ -249,7 +249,7 @@ def _clock(trainer: Any) -> Any:
 def new_trainer(
     base: Any, model: Any, arguments: Any, rows: EpochRows, *, loss: Any, **options: Any
 ) -> Any:
-    """Return a trainer of sentence-transformers that learns from rows, in batches of `BatchSampler`.
+    """Return a trainer of sentence-transformers that learns from rows, with a `BatchSampler`.
 
     Parameters
     ----------

@@ -394,8 +394,8 @@ def _learnable_judgments(
     judgments = judgments.join(subset.queries.select(query_id="id"), on="query_id", how="semi")
     if not judgments.height:
         raise UserError(
-            f"{collection_name(collection)}: no document{_source_phrase(sources)} is judged relevant; "
-            "there is nothing to learn"
+            f"{collection_name(collection)}: no document{_source_phrase(sources)} is judged "
+            "relevant; there is nothing to learn"
         )
     return _LearnableJudgments(relevant=relevant, judgments=judgments, subset=subset)
 

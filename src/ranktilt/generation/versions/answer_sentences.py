@@ -106,14 +106,14 @@ def answering_sentences(sentences: Sequence[str], sought: Iterable[str]) -> list
     return sorted(indices)
 
 
-def move_answers(text: str, context: RuleContext, place: str) -> str:
+def move_answers(text: str, context: RuleContext, location: str) -> str:
     """Move the sentences that answer to a place of the text: beginning, middle or end."""
     split = SplitText.from_text(text)
     answers = answering_sentences(split.sentences, context.sought)
     others = [index for index in range(len(split.sentences)) if index not in answers]
     if not answers or not others:
         return text
-    count_before = {BEGINNING: 0, MIDDLE: (len(others) + 1) // 2, END: len(others)}[place]
+    count_before = {BEGINNING: 0, MIDDLE: (len(others) + 1) // 2, END: len(others)}[location]
     order = [*others[:count_before], *answers, *others[count_before:]]
     return text if order == sorted(order) else split.in_order(order)
 
@@ -130,11 +130,11 @@ def repeat_answers(text: str, context: RuleContext, times: int) -> str:
     return split.in_order(order)
 
 
-def position_rule(place: str) -> Callable[[str, RuleContext], str]:
+def position_rule(location: str) -> Callable[[str, RuleContext], str]:
     """Return the rule that moves answers to a place, one of `PLACES`."""
-    if place not in PLACES:
-        raise UserError(str(unknown("place of the answer", place, PLACES)))
-    return partial(move_answers, place=place)
+    if location not in PLACES:
+        raise UserError(str(unknown("place of the answer", location, PLACES)))
+    return partial(move_answers, location=location)
 
 
 def repetition_rule(times: str) -> Callable[[str, RuleContext], str]:

@@ -92,9 +92,9 @@ _LENGTH_CONTENT_OVERLAP = (*_LENGTH_AND_CONTENT, "overlap")
 """The same probes, and the share of the original's words that a version keeps."""
 
 
-def _position_factor(place: str) -> Factor:
+def _position_factor(location: str) -> Factor:
     """Return the factor that moves answers to a place of the text, such as ``end``."""
-    edit = position_rule(place)  # refuses an unknown place
+    edit = position_rule(location)  # refuses an unknown place
     moves = {
         BEGINNING: {ANSWER_POSITION: -1},
         MIDDLE: {ANSWER_OFF_CENTRE: -1},
@@ -102,8 +102,8 @@ def _position_factor(place: str) -> Factor:
     }
     return Factor(
         name=POSITION,
-        high=place,
-        moves=moves[place],
+        high=location,
+        moves=moves[location],
         holds=(*_LENGTH_CONTENT_OVERLAP, ANSWER_COUNT),
         edit=edit,
     )
@@ -328,7 +328,7 @@ def application_order(factors: Sequence[Factor]) -> list[Factor]:
     def sort_key(factor: Factor) -> tuple[int, int]:
         names = names_by_stage[factor.by]
         is_built_in = factor.name in names and not factor.made_by
-        place = names.index(factor.name) if is_built_in else len(names)
-        return stages.index(factor.by), place
+        index = names.index(factor.name) if is_built_in else len(names)
+        return stages.index(factor.by), index
 
     return sorted(factors, key=sort_key)

@@ -1,9 +1,9 @@
 """Make versions by design: every document in combinations of factors, as one collection.
 
-A *factor* is a property of a text with two levels: ``low``, the text as it is, and ``high``, changed
-by a rule, by a language model or by the rewrites of the collection. A *run* is a combination of one
-level per factor, and a *design* the set of runs in which documents are written. An *origin* is the
-id of the document that versions were made from.
+A *factor* is a property of a text with two levels: ``low``, the text as it is, and ``high``, the
+text changed by a rule, by a language model or by the rewrites of the collection. A *run* is a
+combination of one level per factor, and a *design* the set of runs in which documents are written.
+An *origin* is the id of the document that versions were made from.
 """
 
 from __future__ import annotations

@@ -131,8 +131,8 @@ def halve(text: str, context: RuleContext) -> str:
     ends = [sentence.end() for sentence in SENTENCE.finditer(text)]
     if not ends:
         return text
-    kept = max(len(ends) // 2, 1)
-    return text[: ends[kept - 1]].rstrip()
+    kept_count = max(len(ends) // 2, 1)
+    return text[: ends[kept_count - 1]].rstrip()
 
 
 def use_synonyms(text: str, context: RuleContext) -> str:
