@@ -22,7 +22,7 @@ from ranktilt import audit, bundled, load, ranker
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
-from ranktilt.generation.pooling import Pool, pool, pooled
+from ranktilt.generation.pooling import Pool, pool, restrict_to_pool
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 
@@ -122,7 +122,7 @@ def audited(collection: Collection, plan: Plan) -> Audit:
 
 def tried(collection: Collection, full_audit: Audit, chosen: Pool, plan: Plan) -> Trial:
     """Audit a pool, and hold it against the full collection."""
-    part = audited(pooled(collection, chosen), plan)
+    part = audited(restrict_to_pool(collection, chosen), plan)
     kinds = [[t.verdict() for t in audit.tilts] for audit in (full_audit, part)]
     cells = []
     for number, (tilt, (run, measure)) in enumerate(

@@ -379,7 +379,7 @@ def quality(folder: Path, data_name: str, args: argparse.Namespace) -> str:
     lines = [
         f"### Quality: {data_name}",
         "",
-        f"Trained for {training_figures['seconds'] / 60:.1f} minutes on human documents only: "
+        f"TrainedModel for {training_figures['seconds'] / 60:.1f} minutes on human documents only: "
         f"{training_figures['steps']:,.0f} steps, "
         f"{training_figures['pairs']:,.0f} pairs of {training_figures['queries']:,.0f} queries "
         f"({training_figures['epochs']:.2f} epochs); the loss went "

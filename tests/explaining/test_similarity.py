@@ -23,7 +23,7 @@ from ranktilt.explaining.similarity import (
     scatter,
     separation,
 )
-from ranktilt.explaining.vectors import DocumentVectors, parts, require_encoder
+from ranktilt.explaining.vectors import DocumentVectors, require_encoder, row_slices
 from ranktilt.registry import ranker
 from tests.explaining.checks import LetterVectors
 from tests.toy import collection_of, versions
@@ -103,7 +103,7 @@ def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(
     assert first.twins.values.tolist() == reseeded.twins.values.tolist()
     alone = near(bed(1))
     assert (alone.twins.count, alone.other_pairs.count) == (1, 0)
-    monkeypatch.setattr("ranktilt.explaining.similarity.MOST_OTHERS", 5)
+    monkeypatch.setattr("ranktilt.explaining.similarity.MOST_OTHER_PAIRS", 5)
     assert near(bed(9)).other_pairs.count == 5
 
 
@@ -233,9 +233,9 @@ def test_vectors_have_length_one_and_parts_cover_them_once(
     for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
         vectors_of_text = DocumentVectors.from_ranker(collection, LetterVectors("ab", text=text))
         assert vectors_of_text.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
-    monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
-    assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
-    assert list(parts(0)) == []
+    monkeypatch.setattr(vectors_module, "_ROWS_PER_BLOCK", 3)
+    assert [list(range(8))[part] for part in row_slices(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert list(row_slices(0)) == []
     a, b = rows(0, 0, 0, 1, 2), rows(1, 2, 3, 3, 3)
     small = document_vectors().cosines(a, b)
     monkeypatch.undo()
@@ -244,7 +244,7 @@ def test_vectors_have_length_one_and_parts_cover_them_once(
     content[0] = 0
     vectors, origin = of(*content, *content), np.tile(np.arange(30), 2)
     assert separation(vectors, pairs_of(30), origin).pairs == 29
-    monkeypatch.setattr(module, "MOST_FITTED", 20)
+    monkeypatch.setattr(module, "MOST_REGRESSION_PAIRS", 20)
     assert separation(vectors, pairs_of(30), origin).pairs == 20
     part = sample(pairs_of(30), 20, seed=0)
     assert (np.diff(part[:, 0]) > 0).all(), "in their order, and none twice"

@@ -27,7 +27,7 @@ from ranktilt.generation.checks import (
     clean,
     flags,
 )
-from ranktilt.generation.settings import DRAWS_APART, Answering, Rewriting
+from ranktilt.generation.settings import ATTEMPTS_PER_ANSWER, Answering, Rewriting
 from ranktilt.generation.templates import (
     ANSWER_PROMPTS,
     PROMPTS,
@@ -247,7 +247,7 @@ def test_queries_of_one_text_share_an_answer_and_temperatures_make_sources() -> 
         Collection(empty, queries, qrels), llm, Answering(n=2, temperatures=(0.5, 1.0), seed=4)
     )
     assert len(llm.prompts) == 4, "two draws at two temperatures"
-    assert set(llm.seeds) == {4, 4 + DRAWS_APART}
+    assert set(llm.seeds) == {4, 4 + ATTEMPTS_PER_ANSWER}
     assert answered.collection.sources == ("tiny-tmp0.5", "tiny-tmp1.0")
     docs = answered.collection.docs.filter(source="tiny-tmp0.5")
     assert docs["id"].to_list() == [f"{q}-tiny-tmp0.5-{n}" for q in "ab" for n in (1, 2)]

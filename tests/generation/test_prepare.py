@@ -16,7 +16,7 @@ from ranktilt.data.save import save
 from ranktilt.errors import UserError
 from ranktilt.explaining.check import check
 from ranktilt.generation.estimate import CostEstimate, estimate
-from ranktilt.generation.pooling import Pool, Reason, pool, pooled
+from ranktilt.generation.pooling import Pool, Reason, pool, restrict_to_pool
 from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
@@ -154,7 +154,7 @@ def test_mistakes_are_named(
         UserError,
         match="the pool's document 'z9' is not in this collection; pool the same collection",
     ):
-        pooled(collection_of_humans(), chosen)
+        restrict_to_pool(collection_of_humans(), chosen)
 
 
 def test_pooled_collection_keeps_human_documents_and_is_fair(
@@ -163,7 +163,7 @@ def test_pooled_collection_keeps_human_documents_and_is_fair(
     both = collection_of_humans(
         {"q0": {"d0": 1, "d0-llm": 1, "d1": 0, "d5-llm": 0}}, ("human", "llm")
     )
-    part = pooled(both, pool(both, [Listed("q0-3")]))
+    part = restrict_to_pool(both, pool(both, [Listed("q0-3")]))
     assert part.docs.filter(pl.col("source") == "human").height == COUNT
     assert part.docs.filter(pl.col("source") == "llm")["id"].to_list() == [
         "d0-llm",
@@ -175,7 +175,7 @@ def test_pooled_collection_keeps_human_documents_and_is_fair(
     assert part.qrels.rows() == [("q0", "d0", 1), ("q0", "d0-llm", 1), ("q0", "d1", 0)]
     assert part.spec["pool"]["of"] == "human"
     both = collection_of_humans({"q0": {"d0": 1, "d0-llm": 1}}, ("human", "llm"))
-    save(pooled(both, pool(both, [])), tmp_path)
+    save(restrict_to_pool(both, pool(both, [])), tmp_path)
     row = next(r for r in check(load(tmp_path)).faults if r.name == "pairs missing a side")
     assert (row.count, row.total, row.verdict) == (0, 1, "ok")
     assert fault_note(row) == "7 documents outside the pool have no twin, by design"
@@ -191,7 +191,7 @@ def test_relative_delta_of_nfcorpus_pool_is_within_full_interval(
     judged = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))["doc_id"].n_unique()
     assert chosen.reasons[0].documents == judged == 3128
     assert (len(chosen.ids), chosen.documents, chosen.queries) == (3324, 3633, 323)
-    part = pooled(collection, chosen)
+    part = restrict_to_pool(collection, chosen)
     measures = ["nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5"]
     full, less = (
         audit(docs, [r.rank(docs) for r in rankers], measures, confounds=False, resamples=500).tilts

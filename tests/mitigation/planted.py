@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ranktilt import Collection, MitigationOptions, Run, bundled, ranker
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import Bench, Candidate
 from ranktilt.mitigation.mitigate import mitigate
 from ranktilt.training.study_comparison import compare_trainings
-from ranktilt.training.study_evaluation import Ranked
+from ranktilt.training.study_evaluation import Rankings
 from ranktilt.training.study_result import BASELINE, TrainedRanker, TrainingStudy
 from tests.toy import collection_of, jsonl, run_of, tsv, write
 from tests.training.material import WORDS
@@ -64,7 +64,7 @@ def planted(
     alone.
     """
     mixed, (llm, human, spoilt) = collection(more.get("sources", ("llm",))), counts
-    reference_run = reference_alone(mixed)
+    reference_run = only_group(mixed)
 
     def scores(collection: Collection) -> dict[str, dict[str, float]]:
         names = [
@@ -164,7 +164,7 @@ def mixed(grade: int = 1) -> Collection:
 
 def alone(grade: int = 1) -> Collection:
     """The human answers."""
-    return reference_alone(mixed(grade))
+    return only_group(mixed(grade))
 
 
 def ranked_at(collection: Collection, rank: int, *, spoilt: int = 0, side: str = "human") -> Run:
@@ -184,14 +184,14 @@ def ranked_at(collection: Collection, rank: int, *, spoilt: int = 0, side: str =
 
 def ranked(
     ranks: Mapping[str, int] = RANKS, kind: Any = "supervised", name: str = "qa, test", **more: Any
-) -> Ranked:
+) -> Rankings:
     """Runs of the human answers as planted."""
     lone_grade, spoilt = alone(more.pop("grade", 1)), more.pop("spoilt", 0)
     runs = {run: ranked_at(lone_grade, rank, spoilt=spoilt) for run, rank in ranks.items()}
-    return Ranked(name=name, kind=kind, collection=lone_grade, runs=runs, **more)
+    return Rankings(name=name, kind=kind, collection=lone_grade, runs=runs, **more)
 
 
-def mixture(sides: Mapping[str, str]) -> Ranked:
+def mixture(sides: Mapping[str, str]) -> Rankings:
     """Runs of both sides' answers: which side's answer each ranker puts first, below which stands
     the other one.
     """
@@ -200,7 +200,7 @@ def mixture(sides: Mapping[str, str]) -> Ranked:
         opposite = "llm" if side == "human" else "human"
         scores = {f"q{n}": {f"{side}{n}": 2.0, f"{opposite}{n}": 1.0} for n in range(QUESTIONS)}
         runs[run] = run_of(both, scores, ranker="planted")
-    return Ranked(name="mixed", kind="supervised", collection=both, runs=runs)
+    return Rankings(name="mixed", kind="supervised", collection=both, runs=runs)
 
 
 def studied(rankers: Sequence[TrainedRanker] = (HUMAN, LLM), **more: Any) -> TrainingStudy:

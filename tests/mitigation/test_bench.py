@@ -14,7 +14,7 @@ import pytest
 
 from ranktilt import Collection, Run, UserError, audit, compare, table
 from ranktilt.auditing.groups import ALL
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.mitigation.retriever_sweep import SweepOptions, retriever_sweep, sweep_alphas
 from ranktilt.rankers.dense.retriever import Dense
@@ -185,7 +185,7 @@ def test_values_equal_audit_and_comparison_and_are_saved_and_read(
         assert change.family_size == len(bench.changes) == 3 * 3 * 3
     run_alone = runs[1].alone
     assert run_alone is not None
-    alone = audit(reference_alone(mixed), run_alone, list(bench.measures), by=None)
+    alone = audit(only_group(mixed), run_alone, list(bench.measures), by=None)
     means = alone.by_group().filter(group=ALL)
     assert [bench.mean("α = 0.001", "human", m).value for m in means["measure"]] == means[
         "mean"
@@ -446,7 +446,7 @@ def test_paper_strengths_go_with_model_scores_and_refusals_come_first(
     ):
         retriever_sweep(
             marked(),
-            reference_alone(marked_mix()),
+            only_group(marked_mix()),
             tiny,
             tmp_path / "m",
             options=SweepOptions(alphas=[0.1]),
@@ -501,7 +501,7 @@ def test_a_sweep_is_its_models_on_a_bench(
     record = trained[2].record["spec"]
     assert (record["alpha"], record["negatives"], record["steps"]) == (3.0, "bm25", 5)
     model = Dense(str(tmp_path / "models" / "alpha-3"), k=100, device="cpu")
-    reference_run = reference_alone(marked_mix())
+    reference_run = only_group(marked_mix())
     result = audit(marked_mix(), model.rank(marked_mix()), "nDCG@3", confounds=False, resamples=200)
     only = audit(reference_run, model.rank(reference_run), "nDCG@10", by=None)
     assert bench.tilt("α = 3", ("human", "llm")).value == pytest.approx(result.tilts[0].value)

@@ -30,17 +30,17 @@ from ranktilt import (
 )
 from ranktilt.auditing.grouping import labels as label_groups
 from ranktilt.auditing.groups import Groups
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import measure
 from ranktilt.mitigation import audited_candidates
 from ranktilt.mitigation.audited_candidates import BenchOptions
-from ranktilt.mitigation.baseline import at_depth
+from ranktilt.mitigation.baseline import with_depth
 from ranktilt.mitigation.bench import order_questions
 from ranktilt.mitigation.bench_result import RefusedMethod
 from ranktilt.mitigation.method import FittedMethod, FittingQueries
 from ranktilt.mitigation.mitigate import mitigate
 from ranktilt.mitigation.offset import OffsetMethod
-from ranktilt.mitigation.query_split import QuerySplit, at_most, split_queries
+from ranktilt.mitigation.query_split import QuerySplit, limit_queries, split_queries
 from ranktilt.mitigation.selection import CandidateValues, candidate_values, choose_strengths
 from ranktilt.reporting.sentences.mitigation.mitigate import bench_notes
 from tests.mitigation.planted import DIAL, bench_of, collection, planted
@@ -216,7 +216,7 @@ def values_of(
         mixed,
         {candidate.candidate: candidate.mixed for candidate in candidates},
         order_questions(measures, options.get("primary"), "source")[0],
-        reference=reference_alone(mixed),
+        reference=only_group(mixed),
         reference_runs={
             candidate.candidate: candidate.alone for candidate in candidates if candidate.alone
         },
@@ -262,7 +262,7 @@ def test_an_open_depth_gets_one() -> None:
         ("bm25@200>>dense:minilm", "bm25@200>>dense:minilm@100"),
         ("replay:my.trec", "replay:my.trec@100"),
     ):
-        assert repr(at_depth(ranker(text), 100)) == deep
+        assert repr(with_depth(ranker(text), 100)) == deep
 
 
 def test_level_baseline_stops_before_anything_is_fitted(
@@ -553,10 +553,10 @@ def test_queries_are_drawn_by_a_seed_own_splits_kept_apart_and_what_cannot_be_sp
     assert [len(side) for side in queries(split)] == [4, 2, 4]
     assert sorted(name for side in queries(split) for name in side) == [f"q{n}" for n in range(10)]
     collection = judged({f"q{n}": ["a-llm"] for n in range(9)})
-    assert at_most(collection, 9) is collection
-    few = at_most(collection, 3, seed=1).queries_with_judgments["id"].to_list()
+    assert limit_queries(collection, 9) is collection
+    few = limit_queries(collection, 3, seed=1).queries_with_judgments["id"].to_list()
     assert len(few) == 3
-    assert at_most(collection, 3, seed=1).queries_with_judgments["id"].to_list() == few
+    assert limit_queries(collection, 3, seed=1).queries_with_judgments["id"].to_list() == few
     collection = judged(
         {"q0": ["a-llm"], "q1": ["b-llm", "c-llm"], "q2": ["b-human"], "q3": ["d-llm"]}
     )

@@ -18,8 +18,8 @@ from ranktilt.data.loading.load import load
 from ranktilt.errors import UserError
 from ranktilt.training.batches import BatchSampler, EpochRows, Rows
 from ranktilt.training.cross_encoder import epoch_rows, train_cross_encoder
-from ranktilt.training.model import cut_texts, new_cross_encoder, require_encoder, without_dropout
-from ranktilt.training.options import RerankerTraining, Trained
+from ranktilt.training.model import cut_texts, disable_dropout, new_cross_encoder, require_encoder
+from ranktilt.training.options import RerankerTraining, TrainedModel
 from ranktilt.training.trainer import last_checkpoint
 from ranktilt.training.training_set import reranker_set
 from tests.rankers.tiny import with_weights, write_json
@@ -31,7 +31,7 @@ from tests.training.material import QUICK, WORDS, marked, marked_folder, stopped
 pytestmark = pytest.mark.neural
 
 
-def train(body: Path, folder: Path, options: RerankerTraining = QUICK, **more: Any) -> Trained:
+def train(body: Path, folder: Path, options: RerankerTraining = QUICK, **more: Any) -> TrainedModel:
     return train_cross_encoder(
         more.pop("collection", None) or marked(), body, folder, options=replace(options, **more)
     )
@@ -194,7 +194,7 @@ def test_an_encoder_gets_a_head_of_one_number_drawn_from_the_seed_and_no_dropout
     assert drawn == {"classifier.weight"}
     pairs = model.train().preprocess([("a b", "c d")])
     assert (model(dict(pairs))["scores"] != model(dict(pairs))["scores"]).any()
-    without_dropout(model)
+    disable_dropout(model)
     assert (model(dict(pairs))["scores"] == model(dict(pairs))["scores"]).all()
 
 

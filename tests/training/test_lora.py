@@ -19,7 +19,7 @@ from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.training.lora import train_lora
-from ranktilt.training.options import LoraTraining, Trained
+from ranktilt.training.options import LoraTraining, TrainedModel
 from ranktilt.training.pair_examples import pair_examples
 from tests.refusals import refused
 from tests.toy import collection_of
@@ -50,7 +50,7 @@ def grouped(queries: int = 10) -> Collection:
 
 def train(
     stories: Path, folder: Path, collection: Collection | None = None, **more: Any
-) -> Trained:
+) -> TrainedModel:
     options = {"by": "gender", "protected": "female", "options": QUICK, **more}
     return train_lora(collection or grouped(), stories, folder, **options)
 

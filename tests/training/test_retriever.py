@@ -21,7 +21,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.batches import EpochRows
 from ranktilt.training.matched_negatives import TextProperties
 from ranktilt.training.mining import EncodedTexts, Miner
-from ranktilt.training.options import RetrieverTraining, Trained
+from ranktilt.training.options import RetrieverTraining, TrainedModel
 from ranktilt.training.retriever import score_scale, train_retriever
 from ranktilt.training.trainable import LOSSES, parse_loss
 from ranktilt.training.training_set import TrainingSet, retriever_set
@@ -52,7 +52,7 @@ def train(
     collection: Collection | None = None,
     dev: Collection | None = None,
     **changes: Any,
-) -> Trained:
+) -> TrainedModel:
     options = replace(options, **changes)
     return train_retriever(collection or marked(), body, folder, options=options, dev=dev)
 
@@ -352,9 +352,11 @@ def mined_from(collection: Collection | None = None) -> TrainingSet:
 
 def test_bm25s_best_without_what_is_relevant() -> None:
     learned = mined_from()
-    run, names = BM25(k=6).rank(learned.part).frame(), learned.part.ids.to_list()
-    mined = Miner(training_set=learned, options=MINING).mined()
-    for query, rows, barred in zip(learned.part.queries["id"], mined, learned.barred, strict=True):
+    run, names = BM25(k=6).rank(learned.subset).frame(), learned.subset.ids.to_list()
+    mined = Miner(training_set=learned, options=MINING).mine()
+    for query, rows, barred in zip(
+        learned.subset.queries["id"], mined, learned.barred, strict=True
+    ):
         ranked = [names.index(doc) for doc in run.filter(query_id=query)["doc_id"]]
         assert rows.tolist() == [row for row in ranked if row not in barred]
         assert len(rows) == 4
@@ -362,7 +364,7 @@ def test_bm25s_best_without_what_is_relevant() -> None:
 
 def random_vectors(learned: TrainingSet, seed: int) -> EncodedTexts:
     rng = np.random.default_rng(seed)
-    shapes = (len(learned.queries), 8), (learned.part.docs.height, 8)
+    shapes = (len(learned.queries), 8), (learned.subset.docs.height, 8)
     queries, documents = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
     return EncodedTexts(queries=queries, documents=documents, cosine=False)
 
@@ -375,7 +377,7 @@ def test_ann_is_the_models_own_best_of_each_epoch() -> None:
         encode=lambda: random_vectors(learned, next(seeds)),
     )
     for epoch in (1, 2):
-        mined = miner.mined()
+        mined = miner.mine()
         encoded = random_vectors(learned, epoch)
         for number, query in enumerate(encoded.queries):
             best = np.argsort(-(encoded.documents @ query), kind="stable")[:5]
@@ -424,8 +426,8 @@ def test_the_nearest_are_matched_where_few_are_near() -> None:
         values=np.array([[0, 0], [0.1, 0.1], [0.3, 0], [2, 2], [-0.15, 0.05]]),
     )
     candidates = np.array([3, 2, 1, 4])
-    assert properties.matched(0, candidates, 2).tolist() == [1, 4]  # 0.2 or less away in both
-    assert properties.matched(0, candidates, 3).tolist() == [1, 4, 2]  # squares .02, .025, .09, 8
+    assert properties.match(0, candidates, 2).tolist() == [1, 4]  # 0.2 or less away in both
+    assert properties.match(0, candidates, 3).tolist() == [1, 4, 2]  # squares .02, .025, .09, 8
     assert properties.imbalance(np.array([[0, 1, 3], [4, 2, 2]])) == pytest.approx(
         {"x": -0.75, "y": -0.5}
     )
@@ -455,7 +457,7 @@ def test_controlled_negatives_are_like_their_positive(tiny: Path, tmp_path: Path
     drawn = (
         Miner(training_set=learned, options=replace(BM, negatives="controlled")).rows(0).documents
     )
-    assert not any("rare" in name for name in learned.part.ids.gather(drawn.ravel()))
+    assert not any("rare" in name for name in learned.subset.ids.gather(drawn.ravel()))
 
 
 def test_one_pair_has_no_negatives_in_its_batch(tiny: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.training_study import study_headline
 from ranktilt.training.answer_overlap import answer_overlaps
 from ranktilt.training.study_comparison import compare_trainings
-from ranktilt.training.study_evaluation import Ranked, study_measures
+from ranktilt.training.study_evaluation import Rankings, study_measures
 from ranktilt.training.study_result import BASELINE, TrainingStudy
 from tests.mitigation import planted
 from tests.mitigation.planted import (
@@ -59,7 +59,7 @@ def test_means_are_the_audits_and_binary_measures_at_grade_two() -> None:
     assert graded.mean(NAMES[2], "RR(rel=2)@10").value == 0.5
 
 
-def with_spoilt(rank: int, spoilt: int) -> Ranked:
+def with_spoilt(rank: int, spoilt: int) -> Rankings:
     """The human training at this rank, and one lower for so many questions."""
     base = ranked({BASELINE: 10, HUMAN.run: rank})
     return replace(

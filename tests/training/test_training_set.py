@@ -89,7 +89,7 @@ def test_random_negatives_are_irrelevant_and_queries_without_left_out() -> None:
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
     collection = collection_of(docs, queries, qrels)
     training_set = reranker_set(collection, RerankerTraining())
-    assert (training_set.queries, training_set.skipped, training_set.skipped_positives) == (
+    assert (training_set.queries, training_set.skipped_queries, training_set.skipped_positives) == (
         ["red apples"],
         2,
         2,
@@ -233,10 +233,10 @@ def fruit_set(**options: object) -> TrainingSet:
 
 def test_first_source_is_learned_and_copies_barred_with_known_twins() -> None:
     training_set = fruit_set()
-    assert training_set.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
+    assert training_set.subset.docs["id"].to_list() == ["a", "b", "c", "copy"]
     assert training_set.queries == ["fruit", "pome"]
     assert [rows.tolist() for rows in training_set.positives] == [[0, 1], [2]]
-    assert training_set.skipped == 1  # what is relevant to s is no human text
+    assert training_set.skipped_queries == 1  # what is relevant to s is no human text
     assert [rows.tolist() for rows in fruit_set().barred] == [[0, 1, 3], [2]]
     judged_elsewhere = fruit(qrels={"q": {"b": 1, "a-llm": 1}})
     assert [
@@ -247,7 +247,7 @@ def test_first_source_is_learned_and_copies_barred_with_known_twins() -> None:
         ({"twins": "two"}, "two", ["apples", "pear", "plum", "apple"], 1),
     ):
         training_set = fruit_set(**options)
-        assert (training_set.twin_source, training_set.paired) == (source, paired)
+        assert (training_set.twin_source, training_set.twin_count) == (source, paired)
         assert [training_set.texts[row] for row in training_set.twins] == twins
     collection = fruit()
     first = retriever_set(collection, RetrieverTraining())
@@ -284,7 +284,7 @@ FRUIT = collection_of(
 def by_query(path: Path) -> dict[str, list[tuple[str, list[str]]]]:
     """Positives of each query, each with what it is learned against."""
     training_set = reranker_set(FRUIT, RerankerTraining(triples=str(path), text="text"))
-    assert (training_set.skipped, training_set.skipped_positives) == (
+    assert (training_set.skipped_queries, training_set.skipped_positives) == (
         2 - len(training_set.queries),
         3 - sum(map(len, training_set.positives)),
     )
@@ -370,7 +370,7 @@ def run(tmp_path: Path) -> TrainingRun:
         folder=tmp_path / "model",
         options=Schedule(),
         spec=SPEC,
-        began=0.0,
+        started_at=0.0,
     )
 
 

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.training import study_rankers
 from ranktilt.training.study import training_study
-from ranktilt.training.study_collections import apart, drawn_queries
+from ranktilt.training.study_collections import draw_queries, remove_overlap
 from ranktilt.training.study_options import StudyOptions, ZeroShot
-from ranktilt.training.study_rankers import tuned_for
+from ranktilt.training.study_rankers import tuning_task
 from tests.mitigation.planted import answered_folder, mixed
 from tests.refusals import refused
 from tests.toy import jsonl, tsv, write
@@ -102,7 +102,7 @@ def test_its_numbers_are_those_of_the_ranker_it_names_and_candidates_keep_order(
     finished: Finished, folder: Path
 ) -> None:
     result, work = finished
-    human = reference_alone(load(folder, split="test"))
+    human = only_group(load(folder, split="test"))
     trained_ranker = result.rankers[1]
     run = ranker("bm25@20").rank(human)
     run = ranker(
@@ -143,34 +143,34 @@ def test_what_is_there_is_used(
     assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
     with pytest.raises(UserError, match="holds a model trained with steps 2, not 3"):
         study(folder, tiny, work, training=replace(FEW.training, steps=3))
-    assert tuned_for(str(tiny)) == "retrieval"
-    assert tuned_for(str(next((finished[1] / "models").iterdir()))) == "classification"
+    assert tuning_task(str(tiny)) == "retrieval"
+    assert tuning_task(str(next((finished[1] / "models").iterdir()))) == "classification"
     write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
-    assert tuned_for(str(tmp_path)) == ""
+    assert tuning_task(str(tmp_path)) == ""
 
 
 def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(folder: Path) -> None:
-    human = reference_alone(mixed())
-    few, more = (drawn_queries(human, n, 5) for n in (3, 9))
+    human = only_group(mixed())
+    few, more = (draw_queries(human, n, 5) for n in (3, 9))
     assert few.queries_with_judgments.height == 6  # of two domains
     assert set(few.queries_with_judgments["id"]) < set(more.queries_with_judgments["id"])
     assert sum(int(name[1:]) % 2 for name in few.queries_with_judgments["id"]) == 3
     assert few.docs.equals(human.docs)
-    assert set(drawn_queries(human, 3, 6).queries_with_judgments["id"]) != set(
+    assert set(draw_queries(human, 3, 6).queries_with_judgments["id"]) != set(
         few.queries_with_judgments["id"]
     )
-    assert drawn_queries(human, None, 0) is human
+    assert draw_queries(human, None, 0) is human
     beyond = human.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
     judged = Collection(human.docs, human.queries, human.qrels.vstack(beyond))
     assert (
-        drawn_queries(judged, 3, 5).queries_with_judgments.height == 6
+        draw_queries(judged, 3, 5).queries_with_judgments.height == 6
     )  # a document that is elsewhere has no domain
     train, test = (load(folder, split=split) for split in ("train", "test"))
     learned, needed = (set(split.qrels["doc_id"]) for split in (train, test))
-    assert set(apart(test, train).ids) == set(test.ids) - learned
-    assert set(apart(train, test).ids) == set(train.ids) - needed
-    assert apart(test, train).qrels.equals(test.qrels)
-    assert apart(test, test).docs.equals(
+    assert set(remove_overlap(test, train).ids) == set(test.ids) - learned
+    assert set(remove_overlap(train, test).ids) == set(train.ids) - needed
+    assert remove_overlap(test, train).qrels.equals(test.qrels)
+    assert remove_overlap(test, test).docs.equals(
         test.docs
     )  # what is relevant to queries of both stays in both
     free = [name for name in test.ids if name not in learned | needed][:1]
@@ -184,7 +184,7 @@ def test_queries_are_drawn_by_domain_and_nested_and_disjoint_leaves_no_copy(fold
         text=pl.col("id").replace_strict(new_texts, default=pl.col("text"))
     )
     same = [Collection(docs, split.queries, split.qrels) for split in (test, train)]
-    assert set(apart(*same).ids) == set(test.ids) - learned - set(
+    assert set(remove_overlap(*same).ids) == set(test.ids) - learned - set(
         free
     )  # a copy goes, unless the test needs it
 

@@ -143,10 +143,10 @@ def check(
     Limits are keys of [check] in ranktilt.toml. For one command: --set check.max_missing=5.
     """
     from ranktilt.explaining.check import check as check_collection
-    from ranktilt.explaining.file_report import describe_file, is_described
+    from ranktilt.explaining.file_report import can_describe, describe_file
 
     questions.require_used()
-    if is_described(folder):
+    if can_describe(folder):
         output.check(file_of(folder))
         report = describe_file(folder)
         output.deliver(report)

@@ -1,6 +1,9 @@
-"""Which properties of texts go with the gap between twins, ranker by ranker.
+"""Which properties of texts go with the gap between twins, ranker by ranker, by regression.
 
-All of it is correlation, by regression.
+A *source* is the author of documents, and the *reference* the source that others are compared with.
+*Twins* are two documents of the same origin by different sources. A *gap* is how much higher a
+ranker scores or ranks the reference's document than its twin. A *property* is a number about a
+text, such as its length. A regression shows correlation, not causes.
 """
 
 from __future__ import annotations
@@ -60,9 +63,10 @@ CITATION = (
 )
 """Sources of the methods."""
 _ROUNDING_SPREAD = 1e-9
-"""Share of the largest difference below which the spread of differences is only rounding.
+"""Standard deviation of differences, as a share of the largest, that rounding may cause.
 
-A property in which all twins differ by the same cannot explain why some gaps are larger.
+Below it, all twins differ by the same amount. Such a property cannot explain why some gaps are
+larger.
 """
 _COLLINEAR_INFLATION = 10
 """Variance inflation above which a note says that properties go together.
@@ -78,11 +82,11 @@ class GapAttribution:
     """The regressions of one run's gaps for one source, as rows."""
 
     rows: tuple[Row, ...]
-    """For each of the two gaps: the numbers of what remains, then of each property."""
+    """For the score gap and the rank gap: a row for what remains, and one for each property."""
     notes: tuple[Note, ...]
     """What a reader of the numbers should know."""
     unvarying: tuple[str, ...]
-    """Names of the properties in which all twins differ by the same; they have no rows."""
+    """Names of the properties in which all twins differ by the same amount; they have no rows."""
 
     @property
     def score_gap(self) -> ScoreGap:
@@ -110,15 +114,17 @@ def attribute(
     standard deviations of the query's scores, or the rank gap. It is above 0 if the reference is
     ahead, as in an audit. z_j is how much more of property j the reference has than its twin,
     divided by the standard deviation of these differences. So b₀ is the gap between twins that do
-    not differ in any property: what remains. The mean gap is b₀ + Σ b_j·mean(z_j), and each term is
-    the part of it that goes with a property. Errors are clustered by query and by origin
-    (`regress`). A part does not show that the ranker uses the property.
+    not differ in any property, and is called what remains. The mean gap is b₀ + Σ b_j·mean(z_j),
+    and each term of the sum is the part of it that goes with a property. Standard errors are
+    clustered by query and by origin (`regress`). A part does not show that the ranker uses the
+    property.
 
-    The pairs are those of judged documents, or all pairs that are scored if fewer than 30 are
-    judged. A ranker scores twins even if it would not retrieve them: as many documents for each
-    query as it ranks (`k`), judged ones first, others drawn at random, each with all its twins. If
-    a ranker can score only what it retrieves, as a saved run, the pairs are those of which both
-    documents were retrieved. These were chosen by their scores, so that no property is named.
+    The regression uses the pairs of judged documents, or all scored pairs if fewer than 30 are
+    judged. A ranker scores twins even if it would not retrieve them: for each query as many
+    documents as it ranks (`k`), with all their twins, first judged ones and then others drawn at
+    random. A saved run, or a ranker that can score only what it retrieves, has only pairs of which
+    both documents were retrieved. Retrieval chose these by their scores, so the result then names
+    no property.
 
     Parameters
     ----------
@@ -127,35 +133,36 @@ def attribute(
     rankers : sequence of Ranker or Run
         The rankers whose gaps are explained.
     properties : sequence of TextProbe, optional
-        What is measured of texts; by default `default_properties`.
+        Probes that measure the properties; by default those that need no model.
     ranker : Ranker, optional
         A ranker for probes that need an encoder.
     reference : str, optional
-        The source that others are compared with; by default as in `reference_of`.
+        The source that others are compared with: ``human`` by default, or else the first.
     seed : int, optional
         Seed of the draws of documents to score.
     """
-    first = reference_of(collection, reference, to="explain")
+    reference = reference_of(collection, reference, to="explain")
     probes = default_properties() if properties is None else properties
     require_properties(probes)
-    sources = twin_sources(collection, first)
+    sources = twin_sources(collection, reference)
     if not sources:
-        raise UserError(f"nothing to attribute: no source has twins of {first}")
+        raise UserError(f"nothing to attribute: no source has twins of {reference}")
     text_properties = [
-        TextProperty.from_probe(probe, collection, first, ranker) for probe in probes
+        TextProperty.from_probe(probe, collection, reference, ranker) for probe in probes
     ]
-    scored_runs = [score_twins(collection, scorer, (first, *sources), seed) for scorer in rankers]
+    all_sources = (reference, *sources)
+    scored_runs = [score_twins(collection, scorer, all_sources, seed) for scorer in rankers]
     attributions = list[GapAttribution]()
     tables = list[ProbeTable]()
     figures = list[ProbeFigure]()
     for source in sources:
-        of_source = [
-            _attribution(collection, scored, (first, source), text_properties)
+        source_attributions = [
+            _attribution(collection, scored, (reference, source), text_properties)
             for scored in scored_runs
         ]
-        attributions += of_source
-        score_gaps = [attribution.score_gap for attribution in of_source]
-        for table, figure in tables_and_figures(score_gaps, first):
+        attributions += source_attributions
+        score_gaps = [attribution.score_gap for attribution in source_attributions]
+        for table, figure in tables_and_figures(score_gaps, reference):
             tables.append(table)
             figures.append(figure)
     rows = chain.from_iterable(attribution.rows for attribution in attributions)
@@ -166,10 +173,10 @@ def attribute(
         rows=tuple(rows),
         effects=(),
         figures=tuple(figures),
-        reference=first,
+        reference=reference,
         findings=tuple(chain.from_iterable(table.findings for table in tables)),
         tables=tuple(tables),
-        notes=tuple(_notes(first, scored_runs, attributions, text_properties)),
+        notes=tuple(_notes(reference, scored_runs, attributions, text_properties)),
     )
 
 
@@ -208,28 +215,29 @@ def _attribution(
     differences = np.stack(
         [measured.differences(collection, pairs) for measured in properties], axis=1
     )
-    unknown = np.isnan(differences)
-    known = np.flatnonzero(~unknown.any(axis=1))
-    lacking = _count_by_name(names, unknown)
+    is_unknown = np.isnan(differences)
+    # The pairs with a value of every property.
+    known = np.flatnonzero(~is_unknown.any(axis=1))
+    unknown_counts = _count_by_name(names, is_unknown)
     if len(known) < FEWEST_PAIRS:
-        raise _too_few_pairs(run, sources, len(unknown), lacking)
+        raise _too_few_pairs(run, sources, len(is_unknown), unknown_counts)
     differences, query = differences[known], pairs.query[known]
     origin = collection.origin_codes()[pairs.reference[known]]
-    spread = differences.std(axis=0)
-    varies = spread > _ROUNDING_SPREAD * np.abs(differences).max(axis=0)
-    scaled = differences[:, varies] / spread[varies]
+    deviation = differences.std(axis=0)
+    varies = deviation > _ROUNDING_SPREAD * np.abs(differences).max(axis=0)
+    scaled = differences[:, varies] / deviation[varies]
     score_fit, rank_fit = (
         regress(pair_gaps[gap].to_numpy()[known], scaled, query, origin)
         for gap in ("score", "rank")
     )
     notes = list[Note]()
-    if lacking:
+    if unknown_counts:
         notes.append(
             PairsWithoutValues(
                 run=run.name,
                 source=source,
-                pairs=len(unknown) - len(known),
-                properties=counts_of(lacking),
+                pairs=len(is_unknown) - len(known),
+                properties=counts_of(unknown_counts),
             )
         )
     unvarying = names[~varies].tolist()
@@ -237,10 +245,10 @@ def _attribution(
         constant = _property_values(unvarying, differences[0, ~varies].tolist())
         notes.append(PropertiesConstant(run=run.name, source=source, properties=constant))
     varying = names[varies].tolist()
-    notes += _cautions((run.name, source), varying, score_fit, query)
+    notes += _cautions(run.name, source, varying, score_fit, query)
     rows = list[Row]()
     for gap, fit in ((SCORE_GAP, score_fit), (RANK_GAP, rank_fit)):
-        for name, numbers in zip((REMAINS, *varying), _numbers(fit), strict=True):
+        for name, numbers in zip((REMAINS, *varying), _regression_rows(fit), strict=True):
             subject = {"source": source, "ranker": run.name, "of": gap, "property": name}
             rows.append({**subject, "twins": len(query), "selection": selection, **numbers})
     return GapAttribution(rows=tuple(rows), notes=tuple(notes), unvarying=tuple(unvarying))
@@ -249,62 +257,72 @@ def _attribution(
 def _selected_gaps(
     collection: Collection, scored: ScoredTwins, sources: tuple[str, str]
 ) -> tuple[pl.DataFrame, str]:
-    """Return the gaps to regress, and which pairs they are: ``all``, ``judged`` or ``retrieved``.
+    """Return the gaps to regress, and which pairs they are of: ``all``, ``judged``, ``retrieved``.
 
-    Pairs may be chosen by judgments only if the run has scores of all of them.
+    Judged pairs are chosen only if the run has scores of twins that it would not retrieve, or of
+    all twins. `sources` are the reference and another source.
     """
     pair_gaps = gaps(collection, scored.run, *sources)
-    queries = int(np.isin(scored.run.queries, collection.queries["id"]).sum())
-    holds_all_pairs = pair_gaps.height == queries * collection.pairs(*sources).height
+    query_count = int(np.isin(scored.run.queries, collection.queries["id"]).sum())
+    holds_all_pairs = pair_gaps.height == query_count * collection.pairs(*sources).height
     if scored.note is not None or holds_all_pairs:
         return judged_gaps(collection, pair_gaps)
     return pair_gaps, "retrieved"
 
 
 def _count_by_name(names: npt.NDArray[np.str_], is_unknown: Bools) -> dict[str, int]:
-    """Count the pairs without a value of each property that has such pairs."""
+    """Count the pairs without a value of each property, for properties that have such pairs.
+
+    `is_unknown` has a row for each pair and a column for each property.
+    """
     counts = zip(names.tolist(), is_unknown.sum(axis=0).tolist(), strict=True)
     return {name: count for name, count in counts if count}
 
 
 def _too_few_pairs(
-    run: Run, sources: tuple[str, str], pairs: int, lacking: Mapping[str, int]
+    run: Run, sources: tuple[str, str], pair_count: int, unknown_counts: Mapping[str, int]
 ) -> UserError:
-    """Return the error for a run with too few pairs of twins."""
+    """Return the error for a run with too few pairs of twins.
+
+    `unknown_counts` has the number of pairs without a value, by property.
+    """
     reference, source = sources
-    properties = [f"{name} ({count:,})" for name, count in lacking.items()]
-    fault = ": rank deeper, or more queries"
-    if lacking:
-        fault = f", not counting those without {join_words(properties)}"
+    properties = [f"{name} ({count:,})" for name, count in unknown_counts.items()]
+    ending = ": rank deeper, or more queries"
+    if unknown_counts:
+        ending = f", not counting those without {join_words(properties)}"
     return UserError(
         f"attribution needs {FEWEST_PAIRS} pairs of {reference} and {source} in the same rankings; "
-        f"{run.name} has {counted(pairs, 'pair', 'pairs')}{fault}"
+        f"{run.name} has {counted(pair_count, 'pair', 'pairs')}{ending}"
     )
 
 
 def _property_values(names: Sequence[str], values: Sequence[float]) -> tuple[PropertyValue, ...]:
     """Make a record of each name with its value."""
-    pairs = zip(names, values, strict=True)
-    return tuple(PropertyValue(name=name, value=value) for name, value in pairs)
+    return tuple(
+        PropertyValue(name=name, value=value) for name, value in zip(names, values, strict=True)
+    )
 
 
 def _cautions(
-    subject: tuple[str, str], properties: Sequence[str], fit: Regression, query: Rows
+    run: str, source: str, properties: Sequence[str], fit: Regression, query: Rows
 ) -> Iterator[Note]:
-    """Yield notes on why intervals or parts of a run and source mean less than they seem to."""
-    run, source = subject
+    """Yield notes on a regression whose intervals or parts mean less than they seem to.
+
+    `query` is the query of each pair that was regressed.
+    """
     if len(np.unique(query)) == 1:
         yield OneQuery(run=run, source=source)
     inflated = [
-        PropertyValue(name=name, value=float(by) if np.isfinite(by) else np.nan)
-        for name, by in zip(properties, fit.inflation, strict=True)
-        if by > _COLLINEAR_INFLATION
+        PropertyValue(name=name, value=float(inflation) if np.isfinite(inflation) else np.nan)
+        for name, inflation in zip(properties, fit.inflation, strict=True)
+        if inflation > _COLLINEAR_INFLATION
     ]
     if inflated:
         yield PropertiesInflated(run=run, source=source, properties=tuple(inflated))
 
 
-def _numbers(fit: Regression) -> Iterator[Row]:
+def _regression_rows(fit: Regression) -> Iterator[Row]:
     """Yield a row of numbers for b₀, which is what remains, then one for each property."""
     # The intercept comes first in coefficients and parts, and has no share of R².
     shares = [None, *fit.shares.tolist()]

@@ -1,4 +1,9 @@
-"""Tables and figures of attributed gaps: one of each for every run and source."""
+"""Tables and figures of attributed gaps: one of each for every run and source.
+
+A *gap* is how much higher a ranker scores the reference's documents than their twins by another
+source. A regression divides it into *parts* that go with properties of the texts, and *what
+remains* between twins that do not differ in any property.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from ranktilt.errors import counted
 from ranktilt.explaining.base import ProbeFigure, ProbeTable
 
 REMAINS = "what remains"
-"""Name of the row of what remains."""
+"""Name of the row for the part of the gap that goes with no property."""
 _PART = "part of the gap, sd"
 """Column of a property's part of the gap, in standard deviations of a query's scores."""
 _COEFFICIENT = "coefficient"
@@ -28,20 +33,20 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreGap:
-    """The numbers of one run's score gap, and what they leave out."""
+    """The numbers of one run's score gap, and the properties without numbers."""
 
     rows: Sequence[Row]
     """Rows of the gap: what remains, then each property."""
     unvarying: tuple[str, ...]
-    """Properties in which all twins differ by the same."""
+    """Properties in which all twins differ by the same amount, so that they explain nothing."""
 
 
 def tables_and_figures(
     score_gaps: Sequence[ScoreGap], reference: str
 ) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
-    """Show the score gaps of one source, one run after another.
+    """Yield a table and a figure of the score gap of each run, for one source.
 
-    All have one order of properties, the largest parts first, and one scale.
+    All have the same order of properties, the largest parts first, and the same scale.
     """
     rows = list(chain.from_iterable(score_gap.rows for score_gap in score_gaps))
     largest = dict.fromkeys((row["property"] for row in rows), 0.0)
@@ -50,11 +55,11 @@ def tables_and_figures(
     largest[REMAINS] = np.inf
     lows = [row["contribution low"] for row in rows]
     highs = [row["contribution high"] for row in rows]
-    ends = (min(lows), min(highs), max(lows), max(highs))
+    axis_values = (min(lows), min(highs), max(lows), max(highs))
     for score_gap in score_gaps:
         ordered = sorted(score_gap.rows, key=lambda row: -largest[row["property"]])
         attributed = _gap_attributed(ordered, reference, score_gap.unvarying)
-        yield _table(ordered, attributed), _figure(ordered, ends)
+        yield _table(ordered, attributed), _figure(ordered, axis_values)
 
 
 def _table(rows: Sequence[Row], attributed: GapAttributed) -> ProbeTable:
@@ -85,8 +90,8 @@ def _table_row(row: Row, is_property: bool = True) -> Row:
     }
 
 
-def _figure(rows: Sequence[Row], ends: tuple[float, ...]) -> ProbeFigure:
-    """Return the figure of one run and source, with the scale of all."""
+def _figure(rows: Sequence[Row], axis_values: tuple[float, ...]) -> ProbeFigure:
+    """Return the figure of one run and source; its axis reaches all `axis_values`."""
     remains = rows[0]
     parts_shown = GapPartsShown(
         gap=remains["mean gap"], is_of_retrieved=remains["selection"] == "retrieved"
@@ -95,7 +100,7 @@ def _figure(rows: Sequence[Row], ends: tuple[float, ...]) -> ProbeFigure:
         kind="forest",
         title=f"{_subject(remains)}: what goes with the mean score gap",
         axis=_PART,
-        edges=ends,
+        edges=axis_values,
         series={row["property"]: _part(row) for row in rows},
         findings=(parts_shown,),
     )
@@ -123,14 +128,18 @@ def _mean_gap(row: Row) -> str:
 def _gap_attributed(
     rows: Sequence[Row], reference: str, unvarying: tuple[str, ...]
 ) -> GapAttributed:
-    """Note which side a ranker scores higher, and which properties have a part in it."""
+    """Note which side a ranker scores higher, and which properties have a part in it.
+
+    A part is shown if its interval excludes 0. It goes with the gap if it has the same sign, and
+    otherwise against the gap.
+    """
     remains, *properties = rows
     gap = remains["mean gap"]
-    involved = [
+    shown_rows = [
         row for row in properties if not row["contribution low"] <= 0 <= row["contribution high"]
     ]
-    with_gap = tuple(row["property"] for row in involved if row["contribution"] * gap > 0)
-    against_gap = tuple(row["property"] for row in involved if row["contribution"] * gap <= 0)
+    with_gap = tuple(row["property"] for row in shown_rows if row["contribution"] * gap > 0)
+    against_gap = tuple(row["property"] for row in shown_rows if row["contribution"] * gap <= 0)
     return GapAttributed(
         run=remains["ranker"],
         source=remains["source"],

@@ -1,5 +1,9 @@
 """What a probe is: a question about texts, answered for every source of a collection.
 
+A *source* is the author of documents; one of them is the *reference*, usually human, with which the
+others are compared. *Twins* are two documents of the same origin by different sources. Documents
+are often given as rows, their places in the collection's table.
+
 A new probe is a class in a file and a line in `ranktilt.explaining.probe_table.PROBES`, or an entry
 point of the group ``ranktilt.probes`` in another package. If it measures one number for each
 document, it derives from `TextProbe`, which makes rows, effect sizes and a figure of the numbers.
@@ -28,18 +32,18 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.statistics.effect_size import hedges_g
 
 Floats = npt.NDArray[np.float64]
-ABOVE = 0.95
-"""Cosine of twins; Dai et al. (KDD 2024, Fig. 5) report the share of twins above it."""
+HIGH_COSINE = 0.95
+"""Cosine above which twins are very similar: Dai et al. (KDD 2024, Fig. 5) report their share."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution:
-    """Values of one quantity over pairs of texts, NaN where it is undefined."""
+    """Values of one quantity over texts or pairs of texts, NaN where it is undefined."""
 
     name: str
     """Name of the quantity."""
     values: Floats
-    """Value of each pair."""
+    """Value of each text or pair."""
     range: tuple[float, float] = (0.0, 1.0)
     """Smallest and largest possible value."""
 
@@ -55,7 +59,7 @@ class Distribution:
 
     @property
     def undefined(self) -> int:
-        """Number of pairs without a value."""
+        """Number of texts or pairs without a value."""
         return len(self.values) - self.count
 
     @property
@@ -65,10 +69,7 @@ class Distribution:
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
-        """The values below which a quarter, a half and three quarters of all values are.
-
-        Between two values, they are interpolated linearly. NaN without values.
-        """
+        """Lower quartile, median and upper quartile, interpolated linearly; NaN without values."""
         if not self.count:
             return np.nan, np.nan, np.nan
         low, middle, high = np.quantile(self.defined, (0.25, 0.5, 0.75)).tolist()
@@ -79,7 +80,7 @@ class Distribution:
         return float(np.mean(self.defined > limit)) if self.count else np.nan
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file holds besides the fields."""
+        """Return values that a file holds besides the fields."""
         return {name: getattr(self, name) for name in ("count", "undefined", "mean", "quartiles")}
 
 
@@ -93,7 +94,7 @@ class Cosines(Distribution):
 Rows = npt.NDArray[np.int64]
 """Rows of documents or queries in a collection."""
 M = TypeVar("M")
-"""Type of what a probe measures, before it is described."""
+"""Type of the values that a probe measures, from which it makes its result."""
 _BINS = 20
 """Number of bins of a histogram."""
 
@@ -105,22 +106,20 @@ class EffectSize:
     source: str
     """Source that is compared with the reference."""
     quantity: str
-    """What is measured, by its unit: ``words``."""
+    """Measured quantity, named by its unit, such as ``words``."""
     pairs: int
-    """Number of pairs of twins of which both texts have a value."""
+    """Number of pairs of twins in which both texts have a value."""
     reference_mean: float
-    """Mean over the reference's texts of these pairs; NaN without any."""
+    """Mean over the reference's texts in these pairs; NaN without any."""
     source_mean: float
-    """Mean over the source's texts of these pairs; NaN without any."""
+    """Mean over the source's texts in these pairs; NaN without any."""
     g: float
-    """Hedges' g: the mean difference in standard deviations (`hedges_g`).
-
-    Above 0 if the source has more than the reference; NaN if undefined.
-    """
+    """Hedges' g, the source's mean minus the reference's in standard deviations; NaN if
+    undefined."""
     low: float
-    """Lower end of the 95 % interval."""
+    """Lower end of the 95 % interval of g."""
     high: float
-    """Upper end of the 95 % interval."""
+    """Upper end of the 95 % interval of g."""
 
     @property
     def is_shown(self) -> bool:
@@ -128,25 +127,32 @@ class EffectSize:
         return self.low > 0 or self.high < 0
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file holds besides the fields."""
+        """Return values that a file holds besides the fields."""
         return {"is_shown": self.is_shown}
 
 
 def effect_size(source: str, unit: str, reference: Floats, values: Floats) -> EffectSize:
     """Compare a property of twins.
 
-    `reference` and `values` have the value of the reference's text and of the source's text, with a
-    row for each pair. Pairs with a NaN are left out. `unit` is the unit of the values.
+    Parameters
+    ----------
+    source : str
+        Source that is compared with the reference.
+    unit : str
+        Unit of the values, such as ``words``.
+    reference, values : ndarray of float64, shape (n_pairs,)
+        Value of the reference's text and of the source's text in each pair. Pairs with a NaN are
+        left out.
     """
     known = ~(np.isnan(reference) | np.isnan(values))
-    of_reference, of_source = reference[known], values[known]
-    difference = hedges_g(of_reference, of_source)
+    reference_values, source_values = reference[known], values[known]
+    difference = hedges_g(reference_values, source_values)
     return EffectSize(
         source=source,
         quantity=unit,
-        pairs=len(of_reference),
-        reference_mean=float(of_reference.mean()) if len(of_reference) else np.nan,
-        source_mean=float(of_source.mean()) if len(of_source) else np.nan,
+        pairs=len(reference_values),
+        reference_mean=float(reference_values.mean()) if len(reference_values) else np.nan,
+        source_mean=float(source_values.mean()) if len(source_values) else np.nan,
         g=difference.g,
         low=difference.low,
         high=difference.high,
@@ -176,7 +182,8 @@ class ProbeFigure:
     a forest plot, a value and both ends of its interval.
     """
     findings: tuple[Coded[Note], ...]
-    """What the figure shows, for readers who cannot see it."""
+    """What the figure shows, as notes that reports put into words, for readers who cannot see
+    it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +201,7 @@ class ProbeTable:
     decimals: Mapping[str, int]
     """Number of decimals of each column of numbers."""
     findings: tuple[Coded[Note], ...]
-    """What it shows."""
+    """What the table shows, as notes that reports put into words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,9 +243,9 @@ class Probe(ABC, Generic[M]):
     question: ClassVar[str]
     """The question that it answers, in one sentence."""
     citation: ClassVar[str] = ""
-    """Source of the method: ``Dai et al., KDD 2024, Fig. 3``."""
+    """Publication of the method, such as ``Dai et al., KDD 2024, Fig. 3``."""
     needs_encoder: ClassVar[bool] = False
-    """Whether it must be given a ranker that makes vectors."""
+    """Whether the probe needs a ranker that makes vectors."""
 
     def __call__(
         self, collection: Collection, ranker: Ranker | None = None, *, reference: str | None = None
@@ -265,18 +272,18 @@ class Probe(ABC, Generic[M]):
         UserError
             If the reference is no source, or the ranker is not one that the probe can use.
         """
-        first = reference_of(collection, reference)
-        return self.describe(collection, first, self.measure(collection, first, ranker))
+        reference = reference_of(collection, reference)
+        return self.describe(collection, reference, self.measure(collection, reference, ranker))
 
     def check(self) -> None:
-        """Refuse, with a `UserError`, options with which nothing can be measured.
+        """Raise a `UserError` if nothing can be measured with the probe's options.
 
-        It is called before any probe starts, so that no long work is lost.
+        This is called for all probes before any of them starts, so that no long work is lost.
         """
 
     @abstractmethod
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> M:
-        """Measure what the answer needs; `reference` is the name of one of the sources."""
+        """Return the values that the answer needs; `reference` is the name of a source."""
 
     @abstractmethod
     def describe(self, collection: Collection, reference: str, measured: M) -> ProbeResult:
@@ -329,7 +336,7 @@ class TextProbe(Probe[Floats]):
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
         """Describe the values of every source, and compare twins."""
         source = collection.docs["source"].to_numpy()
-        compared_sources = others(collection, reference)
+        compared_sources = other_sources(collection, reference)
         distributions = {
             name: Distribution(name=self.unit, values=measured[source == name])
             for name in (reference, *compared_sources)
@@ -358,11 +365,11 @@ class TextProbe(Probe[Floats]):
         self, collection: Collection, distributions: Mapping[str, Distribution]
     ) -> list[dict[str, Any]]:
         """Make a row for each source: the number of documents with a value, mean and quartiles."""
-        return [described(name, values) for name, values in distributions.items()]
+        return [distribution_row(name, values) for name, values in distributions.items()]
 
 
-def described(source: str, values: Distribution, **more: Any) -> dict[str, Any]:
-    """Return a row of numbers about the values of one source."""
+def distribution_row(source: str, values: Distribution, **labels: Any) -> dict[str, Any]:
+    """Return a row of numbers about the values of one source; `labels` are further cells."""
     low, median, high = values.quartiles
     numbers = {
         "values": values.count,
@@ -371,32 +378,42 @@ def described(source: str, values: Distribution, **more: Any) -> dict[str, Any]:
         "median": median,
         "75 %": high,
     }
-    return {"source": source, **more, **numbers}
+    return {"source": source, **labels, **numbers}
 
 
 def histogram(title: str, axis: str, distributions: Mapping[str, Distribution]) -> ProbeFigure:
-    """Make a histogram of several series, with `_BINS` bins over their common range."""
+    """Make a histogram of several series, with `_BINS` bins over their common range.
+
+    Parameters
+    ----------
+    title : str
+        Title of the figure.
+    axis : str
+        Label of the horizontal axis.
+    distributions : mapping
+        Values of each series, by its name.
+    """
     defined = [values.defined for values in distributions.values() if values.count]
-    together = np.concatenate(defined) if defined else np.zeros(1)
-    edges = np.histogram_bin_edges(together, _BINS)
-    shares = {}
+    all_values = np.concatenate(defined) if defined else np.zeros(1)
+    edges = np.histogram_bin_edges(all_values, _BINS)
+    percentages = {}
     for name, values in distributions.items():
-        counts, _ = np.histogram(values.defined, edges)
-        shares[name] = tuple((100 * counts / max(values.count, 1)).tolist())
+        counts, _edges = np.histogram(values.defined, edges)
+        percentages[name] = tuple((100 * counts / max(values.count, 1)).tolist())
     findings = tuple(_values_shown(name, values) for name, values in distributions.items())
     return ProbeFigure(
         kind="histogram",
         title=title,
         axis=axis,
         edges=tuple(edges.tolist()),
-        series=shares,
+        series=percentages,
         findings=findings,
     )
 
 
 def _values_shown(series: str, values: Distribution) -> ValuesShown:
-    """Return the note that puts a series of a figure into words."""
-    low, _, high = values.quartiles
+    """Return the note about a series of a figure: number of values, mean and quartiles."""
+    low, _median, high = values.quartiles
     return ValuesShown(
         series=series, values=values.count, mean=values.mean, quartile_1=low, quartile_3=high
     )
@@ -405,8 +422,19 @@ def _values_shown(series: str, values: Distribution) -> ValuesShown:
 def reference_of(collection: Collection, reference: str | None, *, to: str = "look at") -> str:
     """Return the source that the others are compared with.
 
-    It is `reference`, or if that is None ``human``, or else the first source. `UserError` if no
-    document has a source, or if `reference` is not the name of one. `to` is the verb for the error.
+    Parameters
+    ----------
+    collection : Collection
+        The documents.
+    reference : str or None
+        Name of the reference; if it is None, ``human`` if there is such a source, else the first.
+    to : str, optional
+        Verb for an error: there is "nothing to" look at.
+
+    Raises
+    ------
+    UserError
+        If no document has a source, or `reference` is not the name of one.
     """
     sources = collection.sources
     collection.require_few_sources()
@@ -422,7 +450,7 @@ def reference_of(collection: Collection, reference: str | None, *, to: str = "lo
     return reference or ("human" if "human" in sources else sources[0])
 
 
-def others(collection: Collection, reference: str) -> list[str]:
+def other_sources(collection: Collection, reference: str) -> list[str]:
     """Return all sources but the reference, sorted by name.
 
     The order puts sources such as ``llama_0.2`` and ``llama_0.8`` of one model next to each other.
@@ -431,9 +459,11 @@ def others(collection: Collection, reference: str) -> list[str]:
 
 
 def twin_sources(collection: Collection, reference: str) -> list[str]:
-    """Return the other sources that have twins in the reference."""
+    """Return the sources other than the reference that have twins in the reference."""
     return [
-        name for name in others(collection, reference) if collection.pairs(reference, name).height
+        name
+        for name in other_sources(collection, reference)
+        if collection.pairs(reference, name).height
     ]
 
 

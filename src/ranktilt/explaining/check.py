@@ -1,6 +1,9 @@
 """Whether a collection makes a fair comparison: contents, faults, and how alike its sides are.
 
-The two *sides* of a comparison are the documents of the reference and those of one other source.
+A *source* is the author of documents. The two *sides* of a comparison are the documents of the
+*reference*, usually human, and those of one other source. *Twins* are documents of the same origin
+on different sides. The *instrument* is the audit itself: it is tested with sources that are
+assigned by coin tosses, where it should find no difference.
 """
 
 from __future__ import annotations
@@ -56,11 +59,11 @@ def check(
         Rank each side alone with these, and compare effectiveness query by query; none to skip
         this.
     measures : sequence of str or Measure, optional
-        Measures of effectiveness, ``nDCG@10`` by default; with `instrument` also those of its
-        audits.
+        Measures of effectiveness, ``nDCG@10`` by default. With `instrument` its audits use them
+        too.
     reference : str, optional
-        The source that the others are compared with: ``"human"`` where there is one, or else the
-        first.
+        The source that the others are compared with: ``"human"`` if there is such a source, else
+        the first.
     limits : CheckLimits, optional
         How large a fault must be to void the comparison.
     similarity : Ranker, optional
@@ -73,8 +76,8 @@ def check(
     alpha : float, optional
         Significance level of the tests of equivalence and of difference.
     instrument : bool, optional
-        Also toss coins for the sources, 200 times, to see how often an audit of the rankers names a
-        side.
+        Also assign sources by coin tosses, 200 times, to see how often an audit of the rankers
+        names a side.
     seed : int, optional
         Random seed of every draw.
     examples : int, optional
@@ -112,7 +115,7 @@ def check(
         rankers if is_judged else (),
         chosen_measures,
         reference=compared.reference,
-        sources=compared.twinned,
+        sources=compared.sources_with_twins,
         margin=equivalence,
         alpha=alpha,
     )
@@ -123,7 +126,7 @@ def check(
     options = {
         "reference": compared.reference,
         "rankers": [repr(ranker) for ranker in rankers],
-        "measures": [repr(chosen) for chosen in chosen_measures],
+        "measures": [repr(effectiveness) for effectiveness in chosen_measures],
         "similarity": None if similarity is None else repr(similarity),
         "map_pairs": map_pairs,
         "equivalence": equivalence,
@@ -137,7 +140,7 @@ def check(
             "instrument": instrument,
         },
         is_sided=bool(compared.reference),
-        has_twins=bool(compared.twinned),
+        has_twins=bool(compared.sources_with_twins),
         is_judged=is_judged,
     )
     faults = find_faults(
@@ -174,17 +177,17 @@ def _require_documents(collection: Collection, reference: str | None) -> None:
 
 
 def _checked_measures(texts: Sequence[str | Measure] | None) -> list[Measure]:
-    """Return the measures of effectiveness; nDCG@10 unless others are named."""
+    """Return the measures of effectiveness, nDCG@10 by default; refuse one that is given twice."""
     measures: list[Measure] = [nDCG @ 10]
     if texts:
         measures = [measure(text) for text in texts]
-    refuse_twice([repr(checked) for checked in measures], "measure")
+    refuse_twice([repr(effectiveness) for effectiveness in measures], "measure")
     return measures
 
 
 def _provenance(collection: Collection) -> dict[str, Any]:
     """Return where the collection comes from, and the versions of the programs that read it."""
-    origin = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
+    paths = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
-    readers = {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
-    return origin | readers
+    names = ("ranktilt", "python", "packages", "inputs")
+    return paths | {name: provenance[name] for name in names}

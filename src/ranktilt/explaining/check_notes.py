@@ -1,4 +1,8 @@
-"""What a reader of a check should know: how labels are written, and which parts are left out."""
+"""Notes for readers of a check: how labels are written, and which parts are left out.
+
+A *source* is the author of documents, the *reference* the source that others are compared with, and
+*twins* are documents of the same origin by different sources.
+"""
 
 from __future__ import annotations
 
@@ -52,17 +56,18 @@ def omission_notes(
     is_judged : bool
         Whether any document is judged relevant.
     """
-    sides: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
+    reason: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
     for part, is_asked in asked_parts.items():
         is_possible = is_sided if part == "instrument" else has_twins
         if is_asked and not is_possible:
-            yield PartLeftOut(part=part, reason=sides)
+            yield PartLeftOut(part=part, reason=reason)
         elif is_asked and part == "effectiveness" and not is_judged:
             yield PartLeftOut(part=part, reason="nothing relevant")
 
 
 def effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[Note]:
-    """Yield notes on the documents and the queries from which effectiveness was measured."""
+    """Yield notes on documents and queries that the comparison of effectiveness leaves out."""
+    # All rows of a source leave out the same documents.
     for row in {row.source: row for row in rows if row.left_out}.values():
         yield EffectivenessOfPairs(
             source=row.source, reference=reference, pairs=row.pairs, left_out=row.left_out

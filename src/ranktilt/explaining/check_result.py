@@ -27,12 +27,12 @@ class CheckResult(
     Parameters
     ----------
     spec : mapping
-        How it was made: path, options, versions.
+        How the check was made: path, options, versions.
     reference : str
-        The source that all others are compared with; empty where nothing is compared.
+        The source (author) that all others are compared with; empty if nothing is compared.
     sources : tuple of str
-        All sources except the reference. With a single source there is no reference, and this is
-        that source; empty if no document states a source.
+        All sources except the reference. A single source is here, because it is compared with
+        none. Empty if no document states a source.
     contents : Contents
         Documents, words, queries and judgments of every source.
     faults : tuple of FaultRow
@@ -40,8 +40,8 @@ class CheckResult(
     limits : CheckLimits
         Limits beyond which a fault voids the comparison.
     features : tuple of EffectSize
-        Differences between the texts of each source and their twins, one for each source and
-        property.
+        Differences between the texts of each source and their twins, documents of the same origin
+        in the reference; one for each source and property.
     terms : tuple of Overlap
         Words that twins share, one for each source with twins.
     similarity : tuple of Similarity
@@ -90,9 +90,9 @@ class CheckResult(
         return self.is_compared and not self.is_void
 
     def of(self, verdict: Verdict) -> tuple[FaultRow, ...]:
-        """Return the faults with a verdict."""
+        """Return the faults with this verdict."""
         return tuple(row for row in self.faults if row.verdict == verdict)
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file holds besides the fields."""
+        """Return values that a file holds besides the fields."""
         return {"fair": self.fair}

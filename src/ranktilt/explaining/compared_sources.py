@@ -1,4 +1,8 @@
-"""The sides of a collection: a reference, the sources compared with it, and how texts differ."""
+"""The sides of a collection: a reference, the sources compared with it, and how texts differ.
+
+A *source* is the author of documents. *Twins* are documents of the same origin by different
+sources.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ TEXT_FEATURES: tuple[TextProbe, ...] = (
     SpecificityProbe(),
     QueryWordsProbe(),
 )
-"""Properties measured for every text: the probes of `explain` that need no model."""
+"""Properties measured for every text; the probes need no model."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,58 +41,67 @@ class ComparedSources:
     """The reference of a collection, and the sources that are compared with it."""
 
     collection: Collection
-    """The collection, with those documents only that state a source."""
+    """The collection, with only those documents that state a source."""
     reference: str
-    """The source that all others are compared with; empty where nothing is compared."""
+    """The source that all others are compared with; empty if nothing is compared."""
     sources: tuple[str, ...]
-    """The sources to examine: all others, or the only one."""
-    twinned: Sequence[str]
-    """Sources that have twins of the reference."""
+    """All sources but the reference, or the only source."""
+    sources_with_twins: Sequence[str]
+    """Sources that have twins in the reference."""
 
     @classmethod
     def from_collection(cls, collection: Collection, reference: str | None) -> ComparedSources:
-        """Choose the reference and the sources to compare; a single source is not compared."""
+        """Choose the reference and the sources to compare; a single source is not compared.
+
+        Without a given `reference` it is ``human`` if there is such a source, else the first.
+        """
         sources = collection.sources
         stated = with_stated_sources(collection) if sources else collection
         if len(sources) < 2:
-            return cls(collection=stated, reference="", sources=sources, twinned=())
-        first = reference or ("human" if "human" in sources else sources[0])
+            return cls(collection=stated, reference="", sources=sources, sources_with_twins=())
+        reference = reference or ("human" if "human" in sources else sources[0])
         return cls(
             collection=stated,
-            reference=first,
-            sources=tuple(source for source in sources if source != first),
-            twinned=twin_sources(stated, first),
+            reference=reference,
+            sources=tuple(source for source in sources if source != reference),
+            sources_with_twins=twin_sources(stated, reference),
         )
 
     def feature_effects(self) -> Iterator[EffectSize]:
         """Yield how far each feature of each source's texts differs from that of their twins."""
-        if not self.twinned:
+        if not self.sources_with_twins:
             return
-        # Measured once for all documents, and then compared source by source.
+        # Each feature is measured once for all documents.
         values_by_unit = {
             feature.unit: feature.measure(self.collection, self.reference, None)
             for feature in TEXT_FEATURES
         }
-        for source in self.twinned:
+        for source in self.sources_with_twins:
             reference_rows, source_rows = twin_rows(self.collection, self.reference, source)
             for unit, values in values_by_unit.items():
                 yield effect_size(source, unit, values[reference_rows], values[source_rows])
 
     def shared_terms(self) -> tuple[Overlap, ...]:
         """Measure how many words twins share, for each source with twins."""
-        if not self.twinned:
+        if not self.sources_with_twins:
             return ()
         return OverlapProbe().measure(self.collection, self.reference, None)
 
     def similarities(
         self, encoder: Ranker | None, *, map_pairs: int, seed: int
     ) -> tuple[Similarity, ...]:
-        """Measure how similar an encoder finds twins; empty without an encoder or twins.
+        """Measure how similar the vectors of twins are; empty without an encoder or twins.
 
-        The map of their vectors has at most `map_pairs` pairs, none for 0. `seed` draws the pairs
-        of unrelated texts that twins are compared with.
+        Parameters
+        ----------
+        encoder : Ranker or None
+            A ranker with an encoder.
+        map_pairs : int
+            Maximum number of pairs in a picture of the vectors; 0 for no picture.
+        seed : int
+            Random seed of the pairs of unrelated texts that twins are compared with.
         """
-        if encoder is None or not self.twinned:
+        if encoder is None or not self.sources_with_twins:
             return ()
         probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
         return probe.measure(self.collection, self.reference, encoder)

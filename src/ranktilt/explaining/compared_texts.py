@@ -13,23 +13,23 @@ from ranktilt.data.labels.stated_sources import with_stated_sources
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.groups import DocumentsUnlabelled
 from ranktilt.data.notes.texts import SourceWithoutTwins, TwinsIdentical
-from ranktilt.explaining.base import others, twin_rows
+from ranktilt.explaining.base import other_sources, twin_rows
 
 
 def compared_texts(collection: Collection, by: str) -> Collection:
     """Return the documents that have a group in the column `by`, with this group as their source.
 
-    Probes compare sources; so any other grouping is put in their place.
+    Probes compare sources (authors). To compare other groups, these take the place of the sources.
     """
     if by != "source":
-        return _grouped(collection, by)
+        return _with_groups_as_sources(collection, by)
     return with_stated_sources(collection) if collection.sources else collection
 
 
-def _grouped(collection: Collection, by: str) -> Collection:
+def _with_groups_as_sources(collection: Collection, by: str) -> Collection:
     """Put the groups of another column in the place of the sources.
 
-    Documents of no group are left out.
+    Documents without a group are left out.
     """
     groups = grouping(collection, by)
     warn_of_labels(groups.remarks)
@@ -42,15 +42,18 @@ def _grouped(collection: Collection, by: str) -> Collection:
 
 
 def twin_notes(collection: Collection, reference: str) -> Iterator[Note]:
-    """Yield notes on sources without twins, and on twins with the same text."""
+    """Yield notes on sources without twins, and on twins with the same text.
+
+    Twins are documents of the same origin by the reference and by another source.
+    """
     texts = collection.docs["text"]
-    for name in others(collection, reference):
-        rows = twin_rows(collection, reference, name)
-        if not len(rows[0]):
+    for name in other_sources(collection, reference):
+        reference_rows, source_rows = twin_rows(collection, reference, name)
+        if not len(reference_rows):
             yield SourceWithoutTwins(source=name, reference=reference)
-        same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
-        if same:
-            yield TwinsIdentical(source=name, reference=reference, twins=same)
+        identical = int((texts.gather(reference_rows) == texts.gather(source_rows)).sum())
+        if identical:
+            yield TwinsIdentical(source=name, reference=reference, twins=identical)
 
 
 def unlabelled_notes(collection: Collection, by: str) -> Iterator[Note]:

@@ -1,4 +1,9 @@
-"""Whether either side of a collection is easier to search: each ranked alone, query by query."""
+"""Whether either side of a collection is easier to search: each side is ranked alone.
+
+A *source* is the author of documents, and the *reference* the source that others are compared with.
+The two *sides* of a comparison are the reference's documents and those of one other source. Their
+effectiveness is compared query by query.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
 ALPHA = 0.05
-"""Level of the tests."""
+"""Default significance level of the tests."""
 
 
 def split_by_source(
@@ -31,36 +36,44 @@ def split_by_source(
 ) -> tuple[Collection, Collection]:
     """Split a collection into two with the same content, each written by one source.
 
-    Both hold all queries, the documents of their source that have a twin on the other side, and the
-    judgments of these. Without that restriction the side with more documents would be the harder
-    one to search, and a collection of which only a part was rewritten would say nothing.
+    Both hold all queries, the documents of their source that have a twin (the same origin) on the
+    other side, and the judgments of these documents. Without that restriction, the side with more
+    documents would be harder to search, and a collection that was rewritten in part could not be
+    compared.
     """
-    of_reference = collection.docs.filter(pl.col("source") == reference)
-    of_source = collection.docs.filter(pl.col("source") == source)
-    originals = of_reference.join(of_source, on="origin", how="semi", maintain_order="left")
-    versions = of_source.join(of_reference, on="origin", how="semi", maintain_order="left")
-    return alone(collection, originals, reference), alone(collection, versions, source)
+    reference_docs = collection.docs.filter(pl.col("source") == reference)
+    source_docs = collection.docs.filter(pl.col("source") == source)
+    originals = reference_docs.join(source_docs, on="origin", how="semi", maintain_order="left")
+    versions = source_docs.join(reference_docs, on="origin", how="semi", maintain_order="left")
+    return (
+        only_documents(collection, originals, reference),
+        only_documents(collection, versions, source),
+    )
 
 
-def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
+def only_documents(collection: Collection, docs: pl.DataFrame, group: str) -> Collection:
     """Return a collection with only some documents, all queries, and these documents' judgments.
 
-    Its spec names them by `source`.
+    `group` names the documents in the collection's spec.
     """
-    judged = collection.qrels.join(
+    qrels = collection.qrels.join(
         docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left"
     )
-    return Collection(docs, collection.queries, judged, {**collection.spec, "only": source})
+    return Collection(docs, collection.queries, qrels, {**collection.spec, "only": group})
 
 
-def reference_alone(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
-    """Return the reference's documents to search alone, with all queries and their judgments."""
-    labels = mixed.docs[by].cast(pl.String)
-    label = label_text(reference, by, labels.unique().drop_nulls().to_list())
-    collection = alone(mixed, mixed.docs.filter(labels == label), reference)
-    if not collection.docs.height:
-        raise unknown(by, reference, labels.unique().drop_nulls().sort())
-    return collection
+def only_group(collection: Collection, group: str = "human", by: str = "source") -> Collection:
+    """Return the documents of one group to search alone, with all queries and their judgments.
+
+    `by` is the column of the groups.
+    """
+    labels = collection.docs[by].cast(pl.String)
+    known_labels = labels.unique().drop_nulls()
+    label = label_text(group, by, known_labels.to_list())
+    group_collection = only_documents(collection, collection.docs.filter(labels == label), group)
+    if not group_collection.docs.height:
+        raise unknown(by, group, known_labels.sort())
+    return group_collection
 
 
 def equivalences(
@@ -73,10 +86,30 @@ def equivalences(
     margin: float = EQUIVALENCE,
     alpha: float = ALPHA,
 ) -> tuple[Equivalence, ...]:
-    """Rank each source alone with each ranker, and compare them query by query.
+    """Rank each side alone with each ranker, and compare effectiveness query by query.
 
-    The rows come by source, ranker and measure. Equivalence is shown where `tost_p` is below
-    `alpha`, a difference where the corrected p is; `margin` is in points.
+    Parameters
+    ----------
+    collection : Collection
+        Documents of all sources.
+    rankers : sequence of Ranker
+        The rankers.
+    measures : sequence of Measure
+        Measures of effectiveness.
+    reference : str
+        The reference.
+    sources : sequence of str
+        The sources to compare with it.
+    margin : float, optional
+        Largest difference that would not matter, in points (effectiveness is 0 to 100).
+    alpha : float, optional
+        Significance level of the tests of equivalence (TOST: two one-sided tests) and of
+        difference.
+
+    Returns
+    -------
+    tuple of Equivalence
+        A row for each source, ranker and measure, in this order. A source without twins has none.
     """
     if not 0 < margin < 100:
         raise UserError(
@@ -97,8 +130,8 @@ def equivalences(
         documents = collection.docs.filter(pl.col("source").is_in([reference, source])).height
         left_out = documents - sum(side.docs.height for side in sides)
         for ranker in rankers if pairs else ():
-            values = [ranked_sides.values(ranker, side) for side in sides]
-            for measure, values_a, values_b in zip(measures, *values, strict=True):
+            side_values = [ranked_sides.values(ranker, side) for side in sides]
+            for measure, values_a, values_b in zip(measures, *side_values, strict=True):
                 task = EquivalenceTask(
                     run=repr(ranker),
                     measure=measure,
@@ -114,29 +147,30 @@ def equivalences(
 
 
 class _RankedSides:
-    """Values of rankers on one side alone; a side that several comparisons share is ranked once."""
+    """Effectiveness of rankers on single sides; each side is ranked once for all comparisons."""
 
     def __init__(self, measures: Sequence[Measure], queries: pl.Series) -> None:
         self.measures, self.queries = measures, queries
         self._values = dict[tuple[str, tuple[str, ...]], Floats]()
 
     def values(self, ranker: Ranker, side: Collection) -> Floats:
-        """Return the values of all queries, one row per measure.
+        """Return the value of each measure (row) for each query (column).
 
-        NaN where nothing is relevant.
+        NaN for a query to which nothing on the side is relevant.
         """
         key = repr(ranker), tuple(side.ids)
         if key not in self._values:
-            self._values[key] = self._ranked(ranker, side)
+            self._values[key] = self._rank(ranker, side)
         return self._values[key]
 
-    def _ranked(self, ranker: Ranker, side: Collection) -> Floats:
+    def _rank(self, ranker: Ranker, side: Collection) -> Floats:
         """Rank one side and measure it, with the columns in the order of all queries."""
         groups = grouping(side, None)
         judgments = Judgments.from_collection(side, groups)
-        run = check_reranked(ranker.rank(side), None, ranker)
+        run = check_reranked(ranker.rank(side), candidates=None, ranker=ranker)
         judged_run = JudgedRun.from_run(run, side, judgments)
+        # The only group is all documents.
         values = group_values(judged_run, self.measures, groups, "expected")[:, 0]
-        column = codes(self.queries, pl.Series(judgments.queries, dtype=pl.String))
+        columns = codes(self.queries, pl.Series(judgments.queries, dtype=pl.String))
         # Code -1, a query without judgments on this side, takes the last column: NaN.
-        return np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan)[:, column]
+        return np.pad(values, ((0, 0), (0, 1)), constant_values=np.nan)[:, columns]

@@ -1,4 +1,9 @@
-"""Why a ranker may favour a source: what probes find in its texts, in one result."""
+"""Why a ranker may favour a source: what probes find in its texts, in one result.
+
+A *source* is the author of documents, and the *reference* the source that others are compared with.
+*Twins* are two documents of the same origin by different sources. A *probe* is a question about
+texts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from ranktilt.explaining.base import (
     Probe,
     ProbeResult,
     TextProbe,
-    others,
+    other_sources,
     reference_of,
     twin_sources,
 )
@@ -47,17 +52,16 @@ def explain(
         With two sources or more, whose documents are twins by ``origin``.
     probes : sequence of str or Probe, optional
         Names such as ``"overlap"``, ``"perplexity:FOLDER(every=0)"`` or ``"spectrum(values=64)"``,
-        those of installed packages, or probes themselves. By default all of RankTilt's own that can
-        run; none if you give `attribute`.
+        names of probes in installed packages, or probes themselves. By default all of RankTilt's
+        own probes that can run; none if you give `attribute`.
     ranker : Ranker, optional
-        The ranker whose view counts; ``similarity``, ``spectrum`` and ``truncation`` need one with
-        an encoder, such as ``ranker("dense:minilm")``.
+        Ranker whose encoder the probes ``similarity``, ``spectrum`` and ``truncation`` examine,
+        such as ``ranker("dense:minilm")``.
     reference : str, optional
-        The source that the others are compared with: ``"human"`` where there is one, or else the
-        first.
+        The source that the others are compared with: ``"human"`` if there is such a source, else
+        the first.
     by : str, optional
-        Column whose groups are compared, such as ``"gender"``, where documents of one origin are
-        twins.
+        Column whose groups are compared in place of sources, such as ``"gender"``.
     lm : sequence of str, optional
         Language models (folders or hub names) that measure ``perplexity`` instead of trigrams.
     attribute : sequence of Ranker or Run, optional
@@ -78,8 +82,8 @@ def explain(
         source; if no other source has twins.
     """
     compared = compared_texts(collection, by)
-    name = None if reference is None else group_name(by, reference)
-    reference_source = reference_of(compared, name, to="explain")
+    reference_name = None if reference is None else group_name(by, reference)
+    reference_source = reference_of(compared, reference_name, to="explain")
     if not twin_sources(compared, reference_source):
         raise UserError(
             f"nothing to explain: no other source has twins of {reference_source} "
@@ -110,7 +114,7 @@ def explain(
     return Explanation(
         spec=_spec(compared, selection.probes, ranker, by=by, attribute=attribute),
         reference=reference_source,
-        sources=tuple(others(compared, reference_source)),
+        sources=tuple(other_sources(compared, reference_source)),
         results=tuple(results),
         notes=(
             *selection.notes,
@@ -123,12 +127,12 @@ def explain(
 
 @dataclass(frozen=True, kw_only=True)
 class _ProbeSelection:
-    """The probes to run."""
+    """The probes to run, and which of them may fail."""
 
     probes: tuple[Probe[Any], ...]
     """The probes, in the order in which they run."""
     optional_names: frozenset[str] = frozenset()
-    """Names of probes that are left out if they cannot measure; any other probe must measure."""
+    """Names of probes that are left out if they fail; if another probe fails, the call fails."""
     notes: tuple[ProbeNeedsEncoder, ...] = ()
     """Notes on probes that were left out because there is no encoder."""
 
@@ -139,10 +143,10 @@ class _ProbeSelection:
 
 
 def _default_probes(models: Sequence[str], *, has_encoder: bool) -> _ProbeSelection:
-    """Select all of RankTilt's own probes; one that cannot measure is left out later.
+    """Select all of RankTilt's own probes, those with an encoder only if there is one.
 
-    The user did not name them, so none of them may make the call fail. The exception is perplexity
-    by language models that the user named.
+    The user did not name the probes, so a probe that fails is left out later. The exception is
+    perplexity by language models that the user named.
     """
     probes = [probe(name) for name in _with_models(PROBES, models)]
     notes = list[ProbeNeedsEncoder]()
@@ -159,9 +163,9 @@ def _default_probes(models: Sequence[str], *, has_encoder: bool) -> _ProbeSelect
 def _with_models(
     names: Iterable[str | Probe[Any]], models: Sequence[str]
 ) -> Iterator[str | Probe[Any]]:
-    """Yield the names of probes, with a ``perplexity`` for each language model that is named.
+    """Yield the names of probes, with a ``perplexity`` for each of the language models.
 
-    Without models, ``perplexity`` stays as it is.
+    Without models, ``perplexity`` stays as it is, and measures with trigrams.
     """
     for name in names:
         if name == "perplexity" and models:
@@ -188,7 +192,7 @@ def _check(
 def _answers(
     selection: _ProbeSelection, collection: Collection, ranker: Ranker | None, *, reference: str
 ) -> Iterator[ProbeResult | ProbeLeftOut]:
-    """Yield the result of each probe, or a note where an optional one cannot measure."""
+    """Yield the result of each probe, or a note on an optional probe that fails."""
     probes = selection.probes
     for number, chosen_probe in enumerate(probes):
         report("probing texts", number, len(probes))
@@ -209,7 +213,7 @@ def _spec(
     by: str,
     attribute: Sequence[Ranker | Run],
 ) -> dict[str, Any]:
-    """Return how an explanation was made; collection and runs as in the spec of an audit."""
+    """Return how an explanation was made, as JSON; collection and runs as in an audit's spec."""
     runs = [
         dict(scorer.spec) if isinstance(scorer, Run) else {"ranker": repr(scorer)}
         for scorer in attribute

@@ -1,4 +1,8 @@
-"""What `explain` returns: the results of its probes, and how they were made."""
+"""The result of `explain`: the results of its probes, and how they were made.
+
+A *probe* is a question about texts. A *gap* is how much higher a ranker scores one of two *twins*,
+documents of the same origin by different sources (authors).
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ class Explanation(
     Parameters
     ----------
     spec : mapping
-        How it was made: collection, ranker, versions.
+        How the explanation was made: collection, ranker, versions.
     reference : str
         The source that the others are compared with.
     sources : tuple of str
-        The others.
+        The other sources.
     results : tuple of ProbeResult
         A result for each probe, in the order of the call.
     notes : tuple of Note
@@ -45,7 +49,7 @@ class Explanation(
 
     @property
     def attributed(self) -> tuple[GapAttributed, ...]:
-        """The gaps of runs that are attributed to properties of texts, source by source."""
+        """Findings on the gaps of runs that were attributed to properties of texts, by source."""
         tables = chain.from_iterable(result.tables for result in self.results)
         findings = chain.from_iterable(table.findings for table in tables)
         return tuple(finding for finding in findings if isinstance(finding, GapAttributed))

@@ -1,7 +1,8 @@
-"""Describe a file: its kind and contents, its uses, what more uses need, and commands to type.
+"""Describe a file: its kind and contents, its uses, and commands to type next.
 
-`describe_file` recognises a file and reads it as the kind that it is; `_DESCRIBERS` has a function
-for each kind. The sentences are in `reporting/sentences/checking/file_report.py`.
+`describe_file` recognises the kind of a file (judgments, a run, labels, …) by its layout, and reads
+it as that kind; `_DESCRIBERS` has a function for each kind. The sentences are in
+`reporting/sentences/checking/file_report.py`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ Need = Literal[
     "sources",
     "second evaluations",
 ]
-"""An input without which a file cannot be used in more ways."""
+"""Another input with which a file can be used in more ways."""
 _KIND_OF_KEY = {
     "grade": JUDGMENTS,
     "several": JUDGMENTS,
@@ -83,11 +84,11 @@ _KIND_OF_KEY = {
     "hits": RUN,
     "keep": RUN,
 }
-"""Kind of a file, by a key of ``FILE:key=column`` that only such files have."""
+"""Kind of a file whose columns a user names as ``FILE:key=column``, by a key that only it has."""
 _MOST_LISTED = 6
-"""Most columns, grades, groups or names that a line lists."""
+"""Maximum number of columns, grades, groups or names in a list."""
 _MOST_GRADES = 20
-"""Most different numbers that count as grades; a file with more of them holds scores."""
+"""Maximum number of different grades; a column with more different numbers holds scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,45 +96,51 @@ class FileReport:
     """The kind of a file, and what you can do with it."""
 
     path: str
-    """The file as its user named it."""
+    """The file, as the user named it."""
     kind: str
     """Kind of file that it is read as."""
     format: str
     """Layout, with the columns that were understood."""
     contents: Mapping[str, str] = field(default_factory=dict)
-    """Counts of its contents, by their names."""
+    """Counts in print, by the name of what is counted."""
     first: str = ""
-    """Its first record."""
+    """The first record of the file."""
     uses: tuple[Use, ...] = ()
-    """Questions that you can ask of it, some together with other files."""
+    """Questions that the file helps to answer, some together with other files."""
     needs: tuple[Need, ...] = ()
-    """Inputs that you lack for more questions."""
+    """Other inputs with which the file can be used in more ways."""
     commands: tuple[str, ...] = ()
     """Commands to type next."""
     notes: tuple[Note, ...] = ()
-    """Remarks for its reader, such as why it cannot be read yet."""
+    """Remarks, such as why the file cannot be read yet."""
     is_readable: bool = True
-    """Whether it can be read as this kind, as it is."""
+    """Whether the file can be read as this kind without a change."""
 
     def to_json(self) -> bytes:
-        """Return it as JSON."""
+        """Return the report as JSON."""
         notes = [fields_for_file(note) for note in self.notes]
         content = {**fields_for_file(self), "notes": notes}
         return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def describe_file(text: str | Path) -> FileReport:
-    """Describe a file; ``FILE:query=qid,id=url`` names its columns.
+    """Describe a file.
+
+    Parameters
+    ----------
+    text : str or Path
+        Path of a file, or of a folder with an engine's responses. ``FILE:query=qid,id=url`` names
+        the columns of a table.
 
     Raises
     ------
     DataError
-        If it is nothing that is read, with what it is instead.
+        If no kind of file has this layout; the message says what the file is instead.
     """
     path, columns = Path(text), dict[str, str]()
-    parts = split_notation(text)
-    if parts is not None:
-        path, columns = Path(parts[0]), dict(parts[1])
+    notation = split_notation(text)
+    if notation is not None:
+        path, columns = Path(notation[0]), dict(notation[1])
     if path.is_dir():
         return _run_report(str(text), Recognition(format=_folder_format(path), kinds=(RUN,)))
     with rereadable_file(path) as file:
@@ -141,15 +148,15 @@ def describe_file(text: str | Path) -> FileReport:
         recognition = recognise(data_file)
         if columns:
             recognition = replace(recognition, kinds=(_named_kind(columns),))
-        # Answers may look like queries, whose texts their records hold.
+        # Records of answers hold the text of a query, so they may look like queries.
         if data_file.has_json and not columns and set(recognition.kinds) <= {QUERIES}:
             answers = _answer_report(str(text), file)
             if answers is not None:
                 return answers
         if not recognition.kinds:
             raise refusal(data_file, ANYTHING)
-        pairs = pairs_of(text)
-        report = _report(f"{file}:{pairs}" if pairs else str(file), recognition)
+        column_names = pairs_of(text)  # "query=qid,id=url"
+        report = _report(f"{file}:{column_names}" if column_names else str(file), recognition)
         return _with_user_path(report, copy=str(file), path=str(path), text=str(text))
 
 
@@ -169,9 +176,19 @@ def _named_kind(columns: Mapping[str, str]) -> str:
 def _with_user_path(report: FileReport, *, copy: str, path: str, text: str) -> FileReport:
     """Replace the path of a copy by the user's path, if a copy was read.
 
-    A pipe or standard input can be read once only. So `rereadable_file` copies it to a temporary
-    file, which is gone when the user reads the report. `text` is the path with the names of
-    columns, as it was typed.
+    A pipe or standard input can be read only once. So `rereadable_file` copies it to a temporary file,
+    which is gone when the user reads the report.
+
+    Parameters
+    ----------
+    report : FileReport
+        The report, with the path of the copy.
+    copy : str
+        Path of the copy, or of the file itself if there is no copy.
+    path : str
+        The user's path.
+    text : str
+        The user's path with the names of columns, as it was typed.
     """
     if copy == path:
         return replace(report, path=text)
@@ -184,7 +201,7 @@ def _with_user_path(report: FileReport, *, copy: str, path: str, text: str) -> F
 
 
 def _note_with_user_path(note: Note, *, copy: str, path: str) -> Note:
-    """Put the user's path into the only kind of note that quotes one."""
+    """Put the user's path into a note, if it is of the kind that quotes a path."""
     if isinstance(note, FileNotReadable):
         return replace(note, error=note.error.replace(copy, path))
     return note
@@ -203,32 +220,34 @@ def _report(text: str, recognition: Recognition) -> FileReport:
     if len(readable) < 2:
         return readable[0] if readable else reports[0]
     report, *alternatives = readable
-    note = FileHasOtherReadings(kinds=tuple(reading.kind for reading in alternatives))
-    commands = chain.from_iterable(reading.commands[:1] for reading in alternatives)
+    note = FileHasOtherReadings(kinds=tuple(alternative.kind for alternative in alternatives))
+    commands = chain.from_iterable(alternative.commands[:1] for alternative in alternatives)
     return replace(report, notes=(*report.notes, note), commands=(*report.commands, *commands))
 
 
 def _holds_scores(text: str) -> bool:
-    """Return whether a file of queries, documents and numbers has too many numbers for grades."""
+    """Return whether a table of queries, documents and numbers has too many numbers for grades."""
     try:
         return read_qrels(text)["grade"].n_unique() > _MOST_GRADES
     except DataError:
         return False
 
 
-def _unread(text: str, kind: str, recognition: Recognition, error: UserError) -> FileReport:
-    """Say why a file that was recognised cannot be read as it is."""
+def _unreadable_report(
+    text: str, kind: str, recognition: Recognition, error: UserError
+) -> FileReport:
+    """Return the report on a file that was recognised, but cannot be read without a change."""
     return FileReport(
         path=text,
         kind=kind,
-        format=_format(recognition),
+        format=_layout(recognition),
         first=recognition.first,
         notes=(FileNotReadable(error=str(error)),),
         is_readable=False,
     )
 
 
-def _format(recognition: Recognition) -> str:
+def _layout(recognition: Recognition) -> str:
     """Return the layout of a file, with the first of its columns."""
     columns = ", ".join(recognition.columns[:_MOST_LISTED])
     return f"{recognition.format}: {columns}" if columns else recognition.format
@@ -239,11 +258,11 @@ def _run_report(text: str, recognition: Recognition) -> FileReport:
     try:
         run = Run.load(text, repeats=True)
     except DataError as error:
-        return _unread(text, RUN, recognition, error)
+        return _unreadable_report(text, RUN, recognition, error)
     frame = run.frame()
     lengths = frame.group_by("query_id").len()["len"]
-    # Readers of tables and responses note which columns they took for what, which says more.
-    layout = str(run.spec.get("read_as", "")) or _format(recognition)
+    # Readers of tables and responses note how they understood each column, which says more.
+    layout = str(run.spec.get("read_as", "")) or _layout(recognition)
     median_length = float(np.median(lengths.to_numpy())) if len(lengths) else 0.0
     contents = {
         "queries": f"{len(run.queries):,}",
@@ -278,16 +297,17 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
     try:
         judgments = read_qrels(text)
     except DataError as error:
-        return _unread(text, JUDGMENTS, recognition, error)
-    grades = judgments["grade"].value_counts().sort("grade").rows()
-    listed = ", ".join(f"{grade:g}: {count:,}" for grade, count in grades[:_MOST_LISTED])
-    if len(grades) > _MOST_LISTED:
-        listed = f"{len(grades):,} from {grades[0][0]:g} to {grades[-1][0]:g}"
+        return _unreadable_report(text, JUDGMENTS, recognition, error)
+    grade_counts = judgments["grade"].value_counts().sort("grade").rows()
+    grades = ", ".join(f"{grade:g}: {count:,}" for grade, count in grade_counts)
+    if len(grade_counts) > _MOST_LISTED:
+        lowest, highest = grade_counts[0][0], grade_counts[-1][0]
+        grades = f"{len(grade_counts):,} from {lowest:g} to {highest:g}"
     contents = {
         "queries": f"{judgments['query_id'].n_unique():,}",
         "documents": f"{judgments['doc_id'].n_unique():,}",
         "judgments": f"{judgments.height:,}",
-        "grades": listed,
+        "grades": grades,
     }
     commands = (
         _command(["audit", "--run", "RUN", "--groups", "LABELS", "--qrels", text]),
@@ -296,7 +316,7 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
     return FileReport(
         path=text,
         kind=JUDGMENTS,
-        format=_format(recognition),
+        format=_layout(recognition),
         contents=contents,
         first=recognition.first,
         uses=("whose relevant documents rank higher", "how far judges agree"),
@@ -306,7 +326,7 @@ def _judgment_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _label_report(text: str, recognition: Recognition) -> FileReport:
-    """Describe labels: the column ``source``, or else the first column with few values."""
+    """Describe labels of documents: the column ``source``, or else the first with few values."""
     by, labels = "source", None
     try:
         labels = read_labels(text)
@@ -317,7 +337,7 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
                 by, labels = name, values
                 break
         if labels is None:
-            return _unread(text, LABELS, recognition, error)
+            return _unreadable_report(text, LABELS, recognition, error)
     counts = labels[by].drop_nulls().cast(pl.String).value_counts(sort=True).rows()
     groups = ", ".join(
         f"{group_name(by, name)}: {count:,}" for name, count in counts[:_MOST_LISTED]
@@ -330,7 +350,7 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
     return FileReport(
         path=text,
         kind=LABELS,
-        format=_format(recognition),
+        format=_layout(recognition),
         contents={"documents": f"{labels.height:,}", f"groups ({by})": groups},
         first=recognition.first,
         uses=("which group is on top",),
@@ -340,12 +360,12 @@ def _label_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _command(words: Sequence[str]) -> str:
-    """Return a command as you type it."""
+    """Return a command of ranktilt as you type it in a shell."""
     return shlex.join(["ranktilt", *words])
 
 
 def _few_values(text: str, name: str) -> pl.DataFrame | None:
-    """Return the labels of a column that has a few values; None for any other column."""
+    """Return the labels of a column if it has few different values, else None."""
     try:
         labels = read_labels(text, by=name)
     except UserError:
@@ -358,11 +378,11 @@ def _query_report(text: str, recognition: Recognition) -> FileReport:
     try:
         queries = read_queries(text).queries
     except DataError as error:
-        return _unread(text, QUERIES, recognition, error)
+        return _unreadable_report(text, QUERIES, recognition, error)
     return FileReport(
         path=text,
         kind=QUERIES,
-        format=_format(recognition),
+        format=_layout(recognition),
         contents={"queries": f"{queries.height:,}"},
         first=recognition.first,
         uses=("name queries", "query an engine"),
@@ -378,15 +398,17 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
     try:
         documents = read_rows(Path(text))
     except DataError as error:
-        return _unread(text, DOCUMENTS, recognition, error)
+        return _unreadable_report(text, DOCUMENTS, recognition, error)
     folder = str(Path(text).parent)
-    few = columns_of_few_values(documents)
+    possible_groups = columns_of_few_values(documents)
     has_source = "source" in documents.columns
     needs: list[Need] = ["queries and judgments"]
     commands = [_command(["check", folder]), _command(["audit", folder, "-r", "bm25"])]
     if not has_source:
         needs.insert(0, "sources")
-        commands = [_command(["audit", folder, "-r", "bm25", "--by", name]) for name in few[:1]]
+        commands = [
+            _command(["audit", folder, "-r", "bm25", "--by", name]) for name in possible_groups[:1]
+        ]
         commands.append(_command(["check", folder]))
     contents = {"documents": f"{documents.height:,}"}
     if has_source:
@@ -394,12 +416,12 @@ def _document_report(text: str, recognition: Recognition) -> FileReport:
         contents["sources"] = ", ".join(
             f"{name}: {count:,}" for name, count in counts[:_MOST_LISTED]
         )
-    elif few:
-        contents["columns that could be the source"] = ", ".join(few)
+    elif possible_groups:
+        contents["columns that could be the source"] = ", ".join(possible_groups)
     return FileReport(
         path=text,
         kind=DOCUMENTS,
-        format=_format(recognition),
+        format=_layout(recognition),
         contents=contents,
         first=recognition.first,
         uses=("which source is favoured",),
@@ -413,7 +435,7 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
     return FileReport(
         path=text,
         kind=EVALUATIONS,
-        format=_format(recognition),
+        format=_layout(recognition),
         first=recognition.first,
         uses=("whether systems change places",),
         needs=("second evaluations",),
@@ -422,7 +444,7 @@ def _evaluation_report(text: str, recognition: Recognition) -> FileReport:
 
 
 def _answer_report(text: str, file: Path) -> FileReport | None:
-    """Describe answers with citations; None where a file holds none."""
+    """Describe answers with citations; None if the file holds none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
@@ -463,14 +485,12 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
         "groups": ", ".join(audit.groups[1:]),  # the first is "all"
         "queries": f"{len(audit.queries):,}",
     }
-    # Both read one ranking of each query, and no repeats.
-    is_ranked_once = any(audit.repeat_count(run) == 1 for run in audit.runs)
-    commands = [
-        ["report", text, "-o", "page.html"],
-        *([verb, text] for verb in ("explain", "mitigate") if is_ranked_once),
-        ["gate", text, "--max-tilt", "5"],
-        ["compare", text, "OTHER.json"],
-    ]
+    # `explain` and `mitigate` read a single ranking of each query, and no repeated ones.
+    has_single_rankings = any(audit.repeat_count(run) == 1 for run in audit.runs)
+    commands = [["report", text, "-o", "page.html"]]
+    if has_single_rankings:
+        commands += [["explain", text], ["mitigate", text]]
+    commands += [["gate", text, "--max-tilt", "5"], ["compare", text, "OTHER.json"]]
     return FileReport(
         path=text,
         kind="an audit",
@@ -481,7 +501,6 @@ def _result_report(text: str, recognition: Recognition) -> FileReport:
     )
 
 
-# Each function reads a file as one kind; a file that fits several kinds is tried as all of them.
 _DESCRIBERS: dict[str, Callable[[str, Recognition], FileReport]] = {
     RUN: _run_report,
     JUDGMENTS: _judgment_report,
@@ -494,14 +513,14 @@ _DESCRIBERS: dict[str, Callable[[str, Recognition], FileReport]] = {
 """Function that describes a file, by its kind."""
 
 
-def is_described(text: Any) -> bool:
-    """Return whether `describe_file` can describe a path; otherwise it is a collection to check.
+def can_describe(text: Any) -> bool:
+    """Return whether `describe_file` can describe a path; otherwise it names a collection.
 
-    It can describe files, standard input and paths with named columns, and folders with JSON
-    responses that have no corpus.
+    It can describe files, standard input (``-``), paths with named columns, and folders with JSON
+    responses and no corpus.
     """
-    parts = split_notation(text)
-    path = Path(text if parts is None else parts[0])
-    if str(path) == "-" or parts is not None or os.path.isfile(path) or path.is_fifo():
+    notation = split_notation(text)
+    path = Path(text if notation is None else notation[0])
+    if str(path) == "-" or notation is not None or os.path.isfile(path) or path.is_fifo():
         return True
     return path.is_dir() and not any(path.glob("corpus*")) and any(path.glob("*.json*"))

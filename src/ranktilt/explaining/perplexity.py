@@ -20,20 +20,36 @@ from ranktilt.rankers.base import Ranker
 
 NGRAM = "ngram"
 """Name of the model of trigrams."""
-_SAMPLE = 50
-"""Number of texts on which two ways of masking are compared (`_masking_error`)."""
+_SAMPLE_SIZE = 50
+"""Number of texts on which masking several tokens at once is compared with exact masking."""
 
 
 class PerplexityProbe(TextProbe):
     """Whether one source is easier to predict than the other.
 
-    The mean of −ln P(token | the rest) over a text's tokens, without its title: what the paper
-    calls log perplexity. `lm` is ``ngram``, trigrams learned from the collection's own reference
-    texts (no text is scored by a model that saw it or its twin), or a model of transformers, a
-    folder or a name on the hub. Of a masked model's tokens one in `every` is masked at once, 0
-    being exact; on a sample that is compared with one at a time. With `context` ``origin`` a causal
-    model reads the origin first: documents of other sources are scored after their twin, those of
-    the reference not at all.
+    The value of a text is the mean of −ln P(token | the rest) over its tokens, without its title.
+    The paper calls this log perplexity.
+
+    Parameters
+    ----------
+    lm : str, optional
+        Language model. ``ngram`` stands for trigrams that are learned from the reference's texts in
+        the collection; no text is scored by trigrams that were learned from it or its twin.
+        Otherwise it is a folder or a name on the hub, of a model of transformers.
+    kind : str, optional
+        Kind of the model: ``causal``, ``masked`` or ``auto``, as its configuration says.
+    every : int, optional
+        For a masked model, mask each `every`-th token at once; 0 masks one token at a time, which
+        is exact. The result says how far the two differ on a sample.
+    context : str, optional
+        With ``origin``, a causal model reads the reference's text before it scores a twin of it.
+        The reference's own texts then have no values.
+    precision : str, optional
+        Arithmetic precision.
+    device : str, optional
+        Device, such as ``cuda``.
+    seed : int, optional
+        Random seed of the sample.
     """
 
     question = (
@@ -76,7 +92,7 @@ class PerplexityProbe(TextProbe):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options that make this probe again: ``PerplexityProbe(**options)``."""
+        """Options with which the same probe can be made again: ``PerplexityProbe(**options)``."""
         return {"lm": self.lm, **self._options, "context": self.context, "seed": self.seed}
 
     def model(self) -> Likelihood:
@@ -87,7 +103,7 @@ class PerplexityProbe(TextProbe):
         return model
 
     def check(self) -> None:
-        """Refuse a language model that is missing or cannot be used; it is not loaded yet."""
+        """Raise an error if the language model is missing or cannot be used, without loading it."""
         if self.lm != NGRAM:
             self.model()
 
@@ -100,13 +116,13 @@ class PerplexityProbe(TextProbe):
         label = f"perplexity:{self.lm}"
         model = self.model()
         if self.context:
-            values, cut = _given_origin(collection, reference, model, label)
-            self._extra_columns = {"origins cut": cut}
+            values, cut_count = _given_origin(collection, reference, model, label)
+            self._extra_columns = {"origins cut": cut_count}
             return values
         texts = docs["text"].to_list()
         if model.resolved_kind == "masked" and model.every:
-            bias, spread = _masking_error(model, texts, self.seed, label)
-            self._extra_columns = {"masking error": bias, "masking error sd": spread}
+            error, error_deviation = _masking_error(model, texts, self.seed, label)
+            self._extra_columns = {"masking error": error, "masking error sd": error_deviation}
         return model.score(texts, label=label).perplexity
 
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
@@ -138,22 +154,23 @@ class PerplexityProbe(TextProbe):
 def _given_origin(
     collection: Collection, reference: str, model: Likelihood, label: str
 ) -> tuple[Floats, int]:
-    """Return the perplexity of each document after its origin, and how many origins were cut.
+    """Return the perplexity of each document after its original, and how many originals were cut.
 
-    The origin is the reference's text of the same origin; the model reads it first, and it is not
-    scored. A model with a short input cuts it. The reference's documents have NaN.
+    The original is the reference's document of the same origin. The model reads it first, without
+    scoring it, and cuts it if the two are longer than its input. The reference's documents have
+    NaN.
     """
     docs = collection.docs.with_row_index("row")
-    known = docs.filter(pl.col("source") == reference).select("origin", before="text")
-    others = docs.filter(pl.col("source") != reference).join(
-        known, on="origin", maintain_order="left"
+    originals = docs.filter(pl.col("source") == reference).select("origin", original="text")
+    versions = docs.filter(pl.col("source") != reference).join(
+        originals, on="origin", maintain_order="left"
     )
     values = np.full(docs.height, np.nan)
-    scores = model.score(others["text"].to_list(), others["before"].to_list(), label=label)
-    values[others["row"].to_numpy()] = scores.perplexity
-    pairs = others.select("before", "text").iter_rows()
-    cut = sum(not model.reads_whole(before, text) for before, text in pairs)
-    return values, cut
+    scores = model.score(versions["text"].to_list(), versions["original"].to_list(), label=label)
+    values[versions["row"].to_numpy()] = scores.perplexity
+    pairs = versions.select("original", "text").iter_rows()
+    cut_count = sum(not model.reads_whole(original, text) for original, text in pairs)
+    return values, cut_count
 
 
 def _masking_error(
@@ -164,12 +181,12 @@ def _masking_error(
     Returns the mean and the standard deviation of the difference in perplexity over a sample of
     texts; NaN without any text.
     """
-    rows = np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()
+    rows = np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE_SIZE].tolist()
     sample = [texts[row] for row in rows]
-    exact = replace(model, every=0)
-    at_once = model.score(sample, label=label).perplexity
-    one_at_a_time = exact.score(sample, label=f"{label}, exactly").perplexity
-    differences = at_once - one_at_a_time
+    exact_model = replace(model, every=0)
+    approximate = model.score(sample, label=label).perplexity
+    exact = exact_model.score(sample, label=f"{label}, exactly").perplexity
+    differences = approximate - exact
     differences = differences[~np.isnan(differences)]
     if not len(differences):
         return np.nan, np.nan

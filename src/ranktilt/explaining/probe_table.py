@@ -27,7 +27,7 @@ PROBES = {
 
 
 def probe_classes() -> dict[str, str]:
-    """Return where the class of each probe is defined, by name: ours, and installed packages'."""
+    """Return module and class of each probe by name: ours, and those of installed packages."""
     return probe_table().paths()
 
 
@@ -45,24 +45,25 @@ def _fault(loaded: object, name: str) -> str:
 def probe(name: str | Probe[Any]) -> Probe[Any]:
     """Return the probe that a text describes, such as ``spectrum(values=64)``.
 
-    It is one of ours, or one of an installed package. A probe is returned as it is.
+    It is one of ours, or one of an installed package. A `Probe` is returned as it is.
     """
     if isinstance(name, Probe):
         return name
     try:
+        # A probe is written as a stage of a ranker is.
         stages = parse_stages(name)
-    except UserError:
+    except UserError:  # its message is about rankers; the error below is about probes
         stages = []
     if len(stages) != 1 or stages[0].k is not None:
         raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
     (stage,) = stages
-    kind: type[Probe[Any]] = probe_table().load(stage.name)
-    argument = [] if stage.argument is None else [stage.argument]
+    probe_class: type[Probe[Any]] = probe_table().load(stage.name)
+    arguments = [] if stage.argument is None else [stage.argument]
     options = {
         key: int(value) if re.fullmatch(r"-?\d+", value) else value
         for key, value in stage.options.items()
     }
     try:
-        return kind(*argument, **options)
+        return probe_class(*arguments, **options)
     except TypeError as error:
         raise UserError(f"probe {stage}: {error}") from error

@@ -1,4 +1,8 @@
-"""Runs that hold twins: documents of each query that a ranker scores, retrieved or not."""
+"""Runs that hold twins: documents of each query that a ranker scores, retrieved or not.
+
+*Twins* are two documents of the same origin by different sources (authors); one of the sources is
+the *reference*, with which the others are compared.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,17 @@ from ranktilt.rankers.candidates import check_reranked
 from ranktilt.rankers.self_exclusion import self_documents
 
 _FEWEST_ORIGINS = 30
-"""Fewest origins that are scored for each query, even if the ranker ranks fewer documents."""
+"""Minimum number of origins to score for each query, even if the ranker ranks fewer documents."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoredTwins:
-    """A run whose gaps are attributed."""
+    """A run with scores of twins."""
 
     run: Run
     """The run."""
     note: DocumentsScored | None
-    """How many documents were drawn and scored; None if the run has what was retrieved."""
+    """Note on the number of documents drawn and scored; None if the run has retrieved documents."""
 
 
 def score_twins(
@@ -36,16 +40,29 @@ def score_twins(
 ) -> ScoredTwins:
     """Score twins by a ranker, whether it would retrieve them or not.
 
-    A saved run is taken as it is. A ranker that can score only what it retrieves searches instead.
-    `sources` begin with the reference.
+    A saved run is returned as it is. A ranker that can score only what it retrieves searches
+    instead.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents with twins, and queries.
+    ranker : Ranker or Run
+        The ranker.
+    sources : sequence of str
+        The reference, and then the other sources.
+    seed : int
+        Random seed of the draw of documents.
     """
     if isinstance(ranker, Run):
         return ScoredTwins(run=ranker, note=None)
     run = score_documents(ranker, collection, _sample(collection, ranker, sources, seed))
     if run is None:
-        return ScoredTwins(run=check_reranked(ranker.rank(collection), None, ranker), note=None)
-    documents, queries = len(run.docs), len(run.queries)
-    note = DocumentsScored(run=run.name, documents=documents, queries=queries, seed=seed)
+        searched = check_reranked(ranker.rank(collection), candidates=None, ranker=ranker)
+        return ScoredTwins(run=searched, note=None)
+    note = DocumentsScored(
+        run=run.name, documents=len(run.docs), queries=len(run.queries), seed=seed
+    )
     return ScoredTwins(run=run, note=note)
 
 
@@ -57,44 +74,47 @@ def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed
     with all its twins: judged origins first, then others at random. `sources` begin with the
     reference.
     """
-    stages, size = stages_of(ranker), collection.docs.height
+    stages, document_count = stages_of(ranker), collection.docs.height
     twins = _twins(collection, sources)
+    # Each origin with twins, and the rows of its documents.
     origins, rows = twins.group_by("origin").agg("row").sort("origin")
-    origin_index = np.full(size, -1)
-    origin_index[origins.to_numpy()] = np.arange(len(origins))
-    # Origins whose documents are about as many as the ranker's depth.
+    index_of_origin = np.full(document_count, -1)
+    index_of_origin[origins.to_numpy()] = np.arange(len(origins))
+    # The number of origins whose documents are about as many as the ranker ranks.
     affordable = _depth(stages) * len(origins) // max(twins.height, 1)
-    count = min(max(affordable, _FEWEST_ORIGINS), len(origins))
-    names = collection.queries_with_judgments["id"]
+    origin_count = min(max(affordable, _FEWEST_ORIGINS), len(origins))
+    query_ids = collection.queries_with_judgments["id"]
     generator = np.random.default_rng(seed)
     judged = judged_origins(collection)
+    # A query that is itself a document is not scored with itself.
     excluded = self_documents(collection, getattr(stages[0], "exclude_self", None))
-    none = np.empty(0, np.int64)
-    parts = [none]
-    for number, query in enumerate(codes(names, collection.queries["id"]).tolist()):
-        # The numbers of `judged_origins` for this query are from query · size on.
-        low, high = np.searchsorted(judged, (query * size, (query + 1) * size))
-        first = origin_index[judged[low:high] - query * size]
-        first = generator.permutation(first[first >= 0])
-        drawn = generator.choice(len(origins), count, replace=False)
-        chosen = np.concatenate([first, drawn[~np.isin(drawn, first)]])[:count]
+    no_rows = np.empty(0, np.int64)
+    lists = [no_rows]
+    for number, query in enumerate(codes(query_ids, collection.queries["id"]).tolist()):
+        # `judged_origins` numbers the origins of a query from query · document_count on.
+        first_number = query * document_count
+        low, high = np.searchsorted(judged, (first_number, first_number + document_count))
+        judged_indices = index_of_origin[judged[low:high] - first_number]
+        judged_indices = generator.permutation(judged_indices[judged_indices >= 0])
+        drawn = generator.choice(len(origins), origin_count, replace=False)
+        not_judged = drawn[~np.isin(drawn, judged_indices)]
+        chosen = np.concatenate([judged_indices, not_judged])[:origin_count]
         documents = rows.gather(chosen).explode().to_numpy().astype(np.int64)
-        parts.append(documents[~np.isin(documents, excluded.get(number, none))])
-    entries = np.concatenate(parts).astype(np.int32)
+        lists.append(documents[~np.isin(documents, excluded.get(number, no_rows))])
+    docs = np.concatenate(lists).astype(np.int32)
     return Run(
-        queries=tuple(names),
-        offsets=np.cumsum([*map(len, parts)]),
-        docs=entries,
-        scores=np.zeros(len(entries)),
+        queries=tuple(query_ids),
+        offsets=np.cumsum([*map(len, lists)]),  # the first list is empty, so they begin with 0
+        docs=docs,
+        scores=np.zeros(len(docs)),
         ids=collection.ids,
     )
 
 
 def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
-    """Return the documents of these sources that have twins.
+    """Return the documents of these sources whose origin has the reference and another source.
 
-    Their origin has a document by the reference, and one by another source. Columns are
-    ``source``, ``row`` and ``origin``, the last two as numbers.
+    Columns are ``source``, ``row`` (of the collection) and ``origin`` (as a code).
     """
     docs = collection.docs.select(
         "source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes())
@@ -107,7 +127,8 @@ def _twins(collection: Collection, sources: Sequence[str]) -> pl.DataFrame:
 def _depth(stages: Sequence[Any]) -> int:
     """Return how many documents the last stage of a ranker gets.
 
-    It is the depth of the stage before, or of the nearest one before that has a depth.
+    This is the depth of the stage before it, or of the nearest earlier stage that has a depth. A
+    ranker of one stage has its own depth.
     """
     for stage in reversed(stages[:-1] or stages):
         depth = getattr(stage, "k", None)

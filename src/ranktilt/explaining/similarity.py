@@ -1,8 +1,9 @@
 """How similar the vectors of twins are (Dai et al., KDD 2024, Fig. 4 and 5).
 
-An encoder gives each text a vector; similar texts have similar vectors. Twins are compared by their
-cosines and in a picture. A regression shows what a picture cannot prove: whether the vectors tell
-the sources apart.
+An encoder gives each text a vector; similar texts have similar vectors. *Twins* are two documents
+of the same origin, one by the *reference* (usually human) and one by another *source* (author).
+They are compared by the cosines of their vectors and in a picture. A regression shows what a
+picture cannot prove: whether the vectors tell the sources apart.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.probes import NoTwinsToCompare, TwinsNear
 from ranktilt.explaining.base import (
-    ABOVE,
+    HIGH_COSINE,
     Cosines,
     Probe,
     ProbeResult,
-    described,
+    distribution_row,
     histogram,
     twin_rows,
     twin_sources,
@@ -31,18 +32,18 @@ from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 
-MOST_OTHERS = 10_000
-"""Most random pairs of unrelated texts, with which twins are compared."""
-MOST_FITTED = 5_000
-"""Most pairs for the regression that tells sources apart; if there are more, a sample is drawn."""
+MOST_OTHER_PAIRS = 10_000
+"""Maximum number of random pairs of unrelated texts, with which twins are compared."""
+MOST_REGRESSION_PAIRS = 5_000
+"""Maximum number of pairs of twins for the regression; if there are more, a sample is drawn."""
 FOLDS = 5
-"""Number of parts of the documents; each is predicted by a regression on the other parts."""
+"""Number of folds of the cross-validation."""
 MAP_PAIRS = 1_000
 """Default number of pairs in the picture."""
-FEWEST = 4
-"""Fewest pairs for a picture."""
+FEWEST_MAP_PAIRS = 4
+"""Minimum number of pairs for a picture."""
 _PERPLEXITY = 30.0
-"""Perplexity of t-SNE: about how many neighbours of a point stay near. Few points allow less."""
+"""Perplexity of t-SNE, about the number of neighbours of a point; few points need a lower one."""
 _LABEL = "drawing the map (t-SNE)"
 """Label of the progress bar."""
 
@@ -52,22 +53,22 @@ class Separation:
     """How well vectors tell two sources apart."""
 
     auc: float
-    """Area under the ROC curve of a logistic regression, on documents that it was not fitted to.
+    """Area under the ROC curve of a logistic regression, cross-validated: the mean of all folds.
 
-    At 0.5 the vectors do not tell the sources apart, at 1 they always do. Versions of one text are
-    in one fold. NaN with fewer than ten origins.
+    At 0.5 the vectors do not tell the sources apart, at 1 they always do. Documents of the same
+    origin are in the same fold. NaN with fewer than ten origins.
     """
     auc_low: float
     """The smallest area of a fold."""
     auc_high: float
     """The largest area of a fold."""
     pairs: int
-    """Number of pairs that the regression used."""
+    """Number of pairs of twins that the regression used."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Map:
-    """Points in the plane for both documents of some pairs.
+    """Points in the plane for both documents of some pairs of twins.
 
     Points that are near each other have similar vectors; larger distances mean little.
     """
@@ -77,11 +78,11 @@ class Map:
     y: Floats
     """Second coordinate of each point."""
     ids: tuple[str, ...]
-    """Ids of the documents, in the same order."""
+    """Id of each document, in the same order."""
     sources: tuple[str, ...]
-    """Their sources."""
+    """Source of each document, in the same order."""
     of: int
-    """Number of pairs in the collection; the map may have a sample of them."""
+    """Number of pairs in the collection, of which the map may show a sample."""
 
     @property
     def pairs(self) -> int:
@@ -94,15 +95,15 @@ class Similarity:
     """How similar the twins of one source are to the reference's documents."""
 
     source: str
-    """The source."""
+    """The source that is compared with the reference."""
     model: str
-    """The encoder, as typed."""
+    """Text that names the ranker with the encoder."""
     text: str
     """Part of a document that the encoder read."""
     twins: Cosines
     """Cosines of twins."""
     other_pairs: Cosines
-    """Cosines of a reference document and the rewrite of another one, drawn at random."""
+    """Cosines of random pairs: a reference document, and a twin of another one."""
     separation: Separation
     """How well the vectors tell the sources apart."""
     map: Map | None
@@ -112,14 +113,27 @@ class Similarity:
 def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
     """Draw pairs of unrelated texts: a text of the reference, and the rewrite of another text.
 
-    Both are given as indexes in `pairs`. The pairs of twins are put on a ring in random order, and
-    the text of each is compared with the rewrite of its neighbour. `origin` has the origin of each
-    document by its row.
+    The pairs of twins are put on a ring in random order, and the text of each is compared with the
+    rewrite of its neighbour.
+
+    Parameters
+    ----------
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Rows of twins.
+    origin : ndarray of int64, shape (n_docs,)
+        Code of each document's origin.
+    seed : int
+        Random seed of the order.
+
+    Returns
+    -------
+    tuple of two ndarrays
+        Indices in `pairs`: of the pairs that give the text, and of those that give the rewrite.
     """
     ring = np.random.default_rng(seed).permutation(len(pairs))
     neighbour = np.roll(ring, 1)
-    is_apart = origin[pairs[ring, 0]] != origin[pairs[neighbour, 1]]
-    return ring[is_apart][:MOST_OTHERS], neighbour[is_apart][:MOST_OTHERS]
+    is_unrelated = origin[pairs[ring, 0]] != origin[pairs[neighbour, 1]]
+    return ring[is_unrelated][:MOST_OTHER_PAIRS], neighbour[is_unrelated][:MOST_OTHER_PAIRS]
 
 
 def _twins_near(similarity: Similarity) -> TwinsNear:
@@ -130,8 +144,8 @@ def _twins_near(similarity: Similarity) -> TwinsNear:
         model=similarity.model,
         pairs=twins.count,
         median=twins.quartiles[1],
-        above=twins.above(ABOVE),
-        limit=ABOVE,
+        above=twins.above(HIGH_COSINE),
+        limit=HIGH_COSINE,
         other_pairs=others.count,
         other_median=others.quartiles[1],
         auc=similarity.separation.auc,
@@ -139,9 +153,14 @@ def _twins_near(similarity: Similarity) -> TwinsNear:
 
 
 class SimilarityProbe(Probe[tuple[Similarity, ...]]):
-    """How near rewrites lie to their originals.
+    """How near rewrites lie to their originals, in an encoder's vector space.
 
-    `map_pairs` is the most pairs in the picture, 0 for none.
+    Parameters
+    ----------
+    map_pairs : int, optional
+        Maximum number of pairs in the picture; 0 for no picture.
+    seed : int, optional
+        Random seed of all draws.
     """
 
     name = "similarity"
@@ -158,29 +177,29 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
     def measure(
         self, collection: Collection, reference: str, ranker: Ranker | None
     ) -> tuple[Similarity, ...]:
-        """Compare the vectors of twins with those of at most `MOST_OTHERS` pairs of other texts.
+        """Compare the vectors of twins with those of at most `MOST_OTHER_PAIRS` unrelated texts.
 
-        Vectors are those that the ranker uses, and are cached as they are for ranking.
+        The vectors are those that the ranker uses, and come from the same cache.
         """
         vectors = DocumentVectors.from_ranker(collection, ranker, self.name)
         origin = collection.origin_codes()
-        twins = {
+        pairs_by_source = {
             source: np.stack(twin_rows(collection, reference, source), axis=1)
             for source in twin_sources(collection, reference)
         }
-        maps = self._maps(collection, vectors, twins) if self.map_pairs else {}
+        maps = self._maps(collection, vectors, pairs_by_source) if self.map_pairs else {}
         similarities = []
-        for source, pairs in twins.items():
-            first, second = other_pairs(pairs, origin, self.seed)
-            of_twins = vectors.cosines(pairs[:, 0], pairs[:, 1])
-            of_others = vectors.cosines(pairs[first, 0], pairs[second, 1])
+        for source, pairs in pairs_by_source.items():
+            text_pairs, rewrite_pairs = other_pairs(pairs, origin, self.seed)
+            twin_cosines = vectors.cosines(pairs[:, 0], pairs[:, 1])
+            other_cosines = vectors.cosines(pairs[text_pairs, 0], pairs[rewrite_pairs, 1])
             similarities.append(
                 Similarity(
                     source=source,
                     model=repr(ranker),
                     text=str(getattr(ranker, "text", "")),
-                    twins=Cosines(name="twins", values=of_twins),
-                    other_pairs=Cosines(name="other pairs", values=of_others),
+                    twins=Cosines(name="twins", values=twin_cosines),
+                    other_pairs=Cosines(name="other pairs", values=other_cosines),
                     separation=separation(vectors, pairs, origin, seed=self.seed),
                     map=maps.get(source),
                 )
@@ -188,20 +207,20 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
         return tuple(similarities)
 
     def _maps(
-        self, collection: Collection, vectors: DocumentVectors, twins: Mapping[str, Rows]
+        self, collection: Collection, vectors: DocumentVectors, pairs_by_source: Mapping[str, Rows]
     ) -> Mapping[str, Map | None]:
         """Draw all sources in one plane if they share enough texts.
 
-        Otherwise each source gets a plane with the reference alone.
+        Otherwise each source is drawn in its own plane, with the reference.
         """
-        together = shared_pairs(vectors, twins)
-        if len(twins) > 1 and len(next(iter(together.values()))) >= FEWEST:
+        shared = shared_pairs(vectors, pairs_by_source)
+        if len(shared) > 1 and len(next(iter(shared.values()))) >= FEWEST_MAP_PAIRS:
             return scatter_together(
-                collection, vectors, together, most=self.map_pairs, seed=self.seed
+                collection, vectors, shared, most=self.map_pairs, seed=self.seed
             )
         return {
             source: scatter(collection, vectors, pairs, most=self.map_pairs, seed=self.seed)
-            for source, pairs in twins.items()
+            for source, pairs in pairs_by_source.items()
         }
 
     def describe(
@@ -215,7 +234,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
         for similarity in measured:
             source = similarity.source
             cosines = {"twins": similarity.twins, "other pairs": similarity.other_pairs}
-            rows += [described(source, values, of=kind) for kind, values in cosines.items()]
+            rows += [distribution_row(source, values, of=kind) for kind, values in cosines.items()]
             figures.append(
                 histogram(f"Cosine similarity of {reference} and {source}", "cosine", cosines)
             )
@@ -226,30 +245,30 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
 def separation(vectors: DocumentVectors, pairs: Rows, origin: Rows, *, seed: int = 0) -> Separation:
     """Measure how well the vectors of two sources tell them apart.
 
-    `pairs` has the rows of both twins, shape (n_pairs, 2), and `origin` the number of each
-    document's origin. Pairs with a vector of zeros are left out.
+    `pairs` has the rows of both twins, shape (n_pairs, 2), and `origin` the code of each document's
+    origin. Pairs with a vector of zeros are left out.
     """
-    fitted = sample(_with_vectors(vectors, pairs), MOST_FITTED, seed)
-    folds = fold_aucs(
-        vectors.unit(fitted[:, 0]), vectors.unit(fitted[:, 1]), origin[fitted[:, 0]], seed=seed
+    sampled = sample(_without_zero_vectors(vectors, pairs), MOST_REGRESSION_PAIRS, seed)
+    aucs = fold_aucs(
+        vectors.unit(sampled[:, 0]), vectors.unit(sampled[:, 1]), origin[sampled[:, 0]], seed=seed
     )
-    if not len(folds):
+    if not len(aucs):
         return Separation(auc=np.nan, auc_low=np.nan, auc_high=np.nan, pairs=0)
     return Separation(
-        auc=float(folds.mean()),
-        auc_low=float(folds.min()),
-        auc_high=float(folds.max()),
-        pairs=len(fitted),
+        auc=float(aucs.mean()),
+        auc_low=float(aucs.min()),
+        auc_high=float(aucs.max()),
+        pairs=len(sampled),
     )
 
 
-def _with_vectors(vectors: DocumentVectors, pairs: Rows) -> Rows:
-    """Return the pairs of which neither vector is zero."""
+def _without_zero_vectors(vectors: DocumentVectors, pairs: Rows) -> Rows:
+    """Return the pairs in which neither vector is zero."""
     return pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))]
 
 
 def sample(pairs: Rows, most: int, seed: int) -> Rows:
-    """Return at most `most` of the pairs, drawn at random, in their order."""
+    """Return at most `most` of the pairs, drawn at random and then kept in their order."""
     if len(pairs) <= most:
         return pairs
     return pairs[np.sort(np.random.default_rng(seed).choice(len(pairs), most, replace=False))]
@@ -267,7 +286,7 @@ def fold_aucs(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0
     a, b : ndarray of float64, shape (n_pairs, n_dimensions)
         Vectors of the two sources; twins share a row.
     origin : ndarray of int64, shape (n_pairs,), optional
-        Number of each pair's origin; by default all pairs have different ones.
+        Code of each pair's origin; by default all pairs have different origins.
     seed : int, optional
         Seed by which pairs are divided into folds.
     """
@@ -294,19 +313,24 @@ def fold_aucs(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0
 
 
 def shared_pairs(vectors: DocumentVectors, twins: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Return each source's pairs of the texts that have a version in every source.
+    """Return for each source the pairs of those texts that have a twin in every source.
 
-    The pairs of all sources are in the same order. Versions with a vector of zeros do not count.
+    The pairs of all sources are in the same order. Texts with a vector of zeros do not count.
+    `twins` has the rows of each source's pairs of twins.
     """
-    twin_of = {
-        source: dict(_with_vectors(vectors, pairs).tolist()) for source, pairs in twins.items()
+    # For each source, the row of the twin by the row of the reference's document.
+    twin_rows_by_source = {
+        source: dict(_without_zero_vectors(vectors, pairs).tolist())
+        for source, pairs in twins.items()
     }
-    in_all = set.intersection(*map(set, twin_of.values())) if twin_of else set()
-    texts = np.array(sorted(in_all), dtype=np.int64)
+    shared_rows: set[int] = set()
+    if twin_rows_by_source:
+        shared_rows = set.intersection(*map(set, twin_rows_by_source.values()))
+    reference_rows = np.array(sorted(shared_rows), dtype=np.int64)
     shared = {}
-    for source, twins_by_row in twin_of.items():
-        versions = np.array([twins_by_row[row] for row in texts.tolist()], dtype=np.int64)
-        shared[source] = np.stack([texts, versions], axis=1)
+    for source, twin_of in twin_rows_by_source.items():
+        source_rows = np.array([twin_of[row] for row in reference_rows.tolist()], dtype=np.int64)
+        shared[source] = np.stack([reference_rows, source_rows], axis=1)
     return shared
 
 
@@ -318,9 +342,10 @@ def scatter_together(
     most: int,
     seed: int = 0,
 ) -> dict[str, Map | None]:
-    """Draw the same texts of all sources in one plane.
+    """Draw the same texts of all sources in one plane, at most `most` of them.
 
-    Returns a map for each source, with the points of the reference and of this source.
+    Returns a map for each source, with the points of the reference and of this source. `twins` has
+    the pairs of each source, as `shared_pairs` returns them.
     """
     samples = {source: sample(pairs, most, seed) for source, pairs in twins.items()}
     reference_rows = next(iter(samples.values()))[:, 0]
@@ -330,8 +355,8 @@ def scatter_together(
     maps: dict[str, Map | None] = {}
     for number, source in enumerate(samples, start=1):
         # The reference's points come first, then those of each source in turn.
-        chosen = np.r_[0:count, number * count : (number + 1) * count]
-        maps[source] = _map(points[chosen], docs[chosen], len(twins[source]))
+        map_points = np.r_[0:count, number * count : (number + 1) * count]
+        maps[source] = _map(points[map_points], docs[map_points], len(twins[source]))
     return maps
 
 
@@ -340,24 +365,24 @@ def scatter(
 ) -> Map | None:
     """Draw both documents of at most `most` pairs in the plane by t-SNE; None below four pairs.
 
-    t-SNE (van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008) is
-    scikit-learn's. Vectors have length 1, and it starts from their first two principal components.
+    t-SNE (van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008) is that of
+    scikit-learn. Vectors have length 1, and t-SNE starts from their first two principal components.
     """
-    drawn = sample(_with_vectors(vectors, pairs), most, seed)
-    if len(drawn) < FEWEST:
+    sampled = sample(_without_zero_vectors(vectors, pairs), most, seed)
+    if len(sampled) < FEWEST_MAP_PAIRS:
         return None
-    rows = drawn.T.ravel()
+    rows = sampled.T.ravel()  # all documents of the reference, then all twins
     return _map(_plane(vectors, rows, seed), collection.docs[rows], len(pairs))
 
 
-def _map(points: Floats, docs: pl.DataFrame, pairs: int) -> Map:
-    """Return the picture of some pairs from their points."""
+def _map(points: Floats, docs: pl.DataFrame, pair_count: int) -> Map:
+    """Return the picture of some pairs; `pair_count` is the number of pairs in the collection."""
     return Map(
         x=points[:, 0],
         y=points[:, 1],
         ids=tuple(docs["id"]),
         sources=tuple(docs["source"]),
-        of=pairs,
+        of=pair_count,
     )
 
 

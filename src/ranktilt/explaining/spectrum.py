@@ -1,9 +1,12 @@
 """How concentrated embeddings are: the singular values of each source's embedding matrix.
 
 The embedding matrix of a source has the vector of a document in each row. Its singular values say
-how far the vectors reach in each of the matrix's own directions. If a few of them are large,
-the vectors lie mostly along a few directions. Dai et al. (KDD 2024, sec. 4.1) find that of
-generated texts.
+how far the vectors reach along the matrix's singular directions. If a few of them are large, the
+vectors lie mostly along a few directions. Dai et al. (KDD 2024, sec. 4.1) find this for generated
+texts.
+
+A *source* is the author of documents; the *reference* is usually human. *Twins* are two documents
+of the same origin, one by the reference and one by another source.
 """
 
 from __future__ import annotations
@@ -28,15 +31,15 @@ from ranktilt.explaining.base import (
     twin_rows,
     twin_sources,
 )
-from ranktilt.explaining.vectors import DocumentVectors, one_thread, parts
+from ranktilt.explaining.vectors import DocumentVectors, one_thread, row_slices
 from ranktilt.rankers.base import Ranker
 
 HEAD = 0.1
 """Share of the singular values that are the *head*: the largest tenth."""
 _RESAMPLES = 1_000
-"""Number of resamples of twins for an interval."""
+"""Number of bootstrap resamples of twins for an interval."""
 _MOST_ERROR = 0.1
-"""Largest relative error by rounding of a singular value that is shown."""
+"""Maximum relative error by rounding of a singular value that is shown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +47,7 @@ class Spectrum:
     """Singular values of the texts of one source and of their twins in the reference."""
 
     source: str
-    """The source."""
+    """The source that is compared with the reference."""
     pairs: int
     """Number of pairs of twins."""
     reference: Floats
@@ -54,18 +57,19 @@ class Spectrum:
     heads: tuple[float, float]
     """Head shares of the reference and of the source, from 0 to 1.
 
-    A head share is the sum of squares of the singular values in the head, over that of all.
+    A head share is the sum of squares of the singular values in the head (the largest tenth),
+    divided by the sum of squares of all.
     """
     interval: tuple[float, float]
     """95 % interval of the source's head share minus the reference's, by a bootstrap over twins."""
     leading: EffectSize
-    """How twins differ in the share of their vector along the reference's head.
+    """How twins differ in the share of their vectors along the directions of the reference's head.
 
-    The share is that of the squared length of the vector after projection on the directions of the
-    reference's head.
+    For a vector, this is the share of its squared length that remains after projection on these
+    directions.
     """
     rounding: float
-    """How far rounding may move a singular value: the larger bound of the two matrices."""
+    """Maximum error of a singular value by rounding: the larger bound of the two matrices."""
 
     @property
     def relative(self) -> Floats:
@@ -74,9 +78,10 @@ class Spectrum:
         The smaller a value, the larger its relative error by rounding. The list ends before the
         first value whose error may be more than a tenth.
         """
-        is_small = np.minimum(self.values, self.reference) * _MOST_ERROR <= self.rounding
-        known = int(np.argmax(np.append(is_small, True)))
-        return self.values[:known] / self.reference[:known]
+        is_inexact = np.minimum(self.values, self.reference) * _MOST_ERROR <= self.rounding
+        # The index of the first inexact value; all values are exact enough if there is none.
+        exact_count = int(np.argmax(np.append(is_inexact, True)))
+        return self.values[:exact_count] / self.reference[:exact_count]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,28 +90,34 @@ class EmbeddedSide:
 
     rows: Rows
     """Documents, by their rows in the collection."""
-    sigma: Floats
+    singular_values: Floats
     """All singular values, the largest first."""
     directions: Floats
     """The right singular vectors of the head, one in each column."""
     lengths: Floats
     """Squared length of each document's vector."""
-    inside: Floats
+    projected_lengths: Floats
     """Squared length of each vector after projection on `directions`."""
 
     @classmethod
     def from_rows(cls, vectors: DocumentVectors, rows: Rows, head: int) -> EmbeddedSide:
         """Decompose the matrix of some documents, and keep the first `head` directions."""
         dimensions = vectors.stored.shape[1]
-        sigma, right_vectors = singular_values(_blocks(vectors, rows), dimensions)
+        values, right_vectors = singular_values(_blocks(vectors, rows), dimensions)
         directions = right_vectors[:, :head]
-        lengths, inside = _energies(vectors, rows, directions)
-        return cls(rows=rows, sigma=sigma, directions=directions, lengths=lengths, inside=inside)
+        lengths, projected_lengths = _squared_lengths(vectors, rows, directions)
+        return cls(
+            rows=rows,
+            singular_values=values,
+            directions=directions,
+            lengths=lengths,
+            projected_lengths=projected_lengths,
+        )
 
     @property
     def head_share(self) -> float:
         """Share of the squared length of all vectors that lies in the head."""
-        return float(self.inside.sum() / self.lengths.sum())
+        return float(self.projected_lengths.sum() / self.lengths.sum())
 
 
 def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, Floats]:
@@ -137,45 +148,50 @@ def spectrum(
     vectors : DocumentVectors
         Vectors of all documents.
     source : str
-        The source.
+        The source that is compared with the reference.
     rows : tuple of two ndarrays of int64
         Rows of the reference's documents, and of their twins.
     values : int, optional
         Number of singular values to compare, the largest first; all by default.
     seed : int, optional
-        Seed of the bootstrap.
+        Random seed of the bootstrap.
 
     Notes
     -----
     If each number of the matrix A has a relative error of at most ε, no singular value changes by
     more than ε·‖A‖ (Weyl's inequality), where ‖A‖² is the sum of squares of all singular values.
     """
-    dimensions, count = vectors.stored.shape[1], len(rows[0])
-    most = dimensions if values is None else min(values, dimensions)
-    if count <= most:
-        twins = counted(count, "pair of twins", "pairs of twins")
+    dimensions, pair_count = vectors.stored.shape[1], len(rows[0])
+    value_count = dimensions if values is None else min(values, dimensions)
+    if pair_count <= value_count:
+        twins = counted(pair_count, "pair of twins", "pairs of twins")
         raise UserError(
-            f"spectrum of {source}: {most} values need more than {most} pairs of twins, "
-            f"got {twins}; ask for fewer values: spectrum(values=N)"
+            f"spectrum of {source}: {value_count} values need more than {value_count} pairs of "
+            f"twins, got {twins}; ask for fewer values: spectrum(values=N)"
         )
     reference_rows, source_rows = rows
-    head = max(round(HEAD * most), 1)
+    head = max(round(HEAD * value_count), 1)
     with one_thread():
         originals = EmbeddedSide.from_rows(vectors, reference_rows, head)
         rewrites = EmbeddedSide.from_rows(vectors, source_rows, head)
-        _, along_leading = _energies(vectors, source_rows, originals.directions)
-    norm = max(float(np.linalg.norm(originals.sigma)), float(np.linalg.norm(rewrites.sigma)))
+        _lengths, along_reference_head = _squared_lengths(
+            vectors, source_rows, originals.directions
+        )
+    norm = max(
+        float(np.linalg.norm(originals.singular_values)),
+        float(np.linalg.norm(rewrites.singular_values)),
+    )
     leading = effect_size(
         source,
         "share along the leading directions",
-        _shares(originals.inside, originals.lengths),
-        _shares(along_leading, rewrites.lengths),
+        _shares(originals.projected_lengths, originals.lengths),
+        _shares(along_reference_head, rewrites.lengths),
     )
     return Spectrum(
         source=source,
-        pairs=count,
-        reference=originals.sigma[:most],
-        values=rewrites.sigma[:most],
+        pairs=pair_count,
+        reference=originals.singular_values[:value_count],
+        values=rewrites.singular_values[:value_count],
         heads=(originals.head_share, rewrites.head_share),
         interval=_interval(originals, rewrites, seed),
         leading=leading,
@@ -183,52 +199,69 @@ def spectrum(
     )
 
 
-def _shares(inside: Floats, lengths: Floats) -> Floats:
-    """Return `inside` over `lengths` for each document; NaN for a vector of zeros."""
+def _shares(projected_lengths: Floats, lengths: Floats) -> Floats:
+    """Return the share of each vector's squared length that a projection keeps.
+
+    NaN for a vector of zeros.
+    """
     shares: Floats = np.divide(
-        inside, lengths, out=np.full(len(lengths), np.nan), where=lengths > 0
+        projected_lengths, lengths, out=np.full(len(lengths), np.nan), where=lengths > 0
     )
     return shares
 
 
 def _blocks(vectors: DocumentVectors, rows: Rows) -> Iterator[Floats]:
-    """Yield the vectors of some documents, a part at a time."""
-    for part in parts(len(rows)):
-        yield vectors.stored.take(vectors.row[rows[part]]).astype(np.float64)
+    """Yield the vectors of some documents, in blocks of rows."""
+    for block in row_slices(len(rows)):
+        yield vectors.stored.take(vectors.row[rows[block]]).astype(np.float64)
 
 
-def _energies(vectors: DocumentVectors, rows: Rows, directions: Floats) -> tuple[Floats, Floats]:
+def _squared_lengths(
+    vectors: DocumentVectors, rows: Rows, directions: Floats
+) -> tuple[Floats, Floats]:
     """Return the squared length of each document's vector, and that of its projection.
 
     The projection is on the space of some directions, the columns of `directions`.
     """
-    lengths, inside = list[Floats](), list[Floats]()
+    lengths, projected_lengths = list[Floats](), list[Floats]()
     for block in _blocks(vectors, rows):
         lengths.append(np.vecdot(block, block))
-        inside.append(np.square(block @ directions).sum(1))
-    return np.concatenate(lengths), np.concatenate(inside)
+        projected_lengths.append(np.square(block @ directions).sum(1))
+    return np.concatenate(lengths), np.concatenate(projected_lengths)
 
 
 def _interval(originals: EmbeddedSide, rewrites: EmbeddedSide, seed: int) -> tuple[float, float]:
     """Return the interval of the difference in head shares, by a bootstrap over twins."""
     generator, count = np.random.default_rng(seed), len(originals.rows)
-    table = np.stack([originals.inside, rewrites.inside, originals.lengths, rewrites.lengths])
-    draws = np.empty(_RESAMPLES)
+    table = np.stack(
+        [
+            originals.projected_lengths,
+            originals.lengths,
+            rewrites.projected_lengths,
+            rewrites.lengths,
+        ]
+    )
+    differences = np.empty(_RESAMPLES)
     # The directions are not computed again for each resample: to first order, head shares do not
     # change with them.
     for number in range(_RESAMPLES):
-        weights = np.bincount(generator.integers(0, count, count), minlength=count)
-        original_inside, rewrite_inside, original_length, rewrite_length = table @ weights
-        draws[number] = rewrite_inside / rewrite_length - original_inside / original_length
-    low, high = np.quantile(draws, (0.025, 0.975)).tolist()
+        times_drawn = np.bincount(generator.integers(0, count, count), minlength=count)
+        original_head, original_length, rewrite_head, rewrite_length = table @ times_drawn
+        differences[number] = rewrite_head / rewrite_length - original_head / original_length
+    low, high = np.quantile(differences, (0.025, 0.975)).tolist()
     return low, high
 
 
 class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
     """Whether the embeddings of rewrites have fewer strong directions than the originals'.
 
-    `values` says how many singular values are compared, the largest first; all, the default, need
-    more twins than a vector has numbers.
+    Parameters
+    ----------
+    values : int, optional
+        Number of singular values to compare, the largest first. All by default, for which there
+        must be more pairs of twins than a vector has dimensions.
+    seed : int, optional
+        Random seed of the bootstrap.
     """
 
     name = "spectrum"
@@ -284,7 +317,7 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
 
 
 def _row(spectrum: Spectrum, reference: str) -> dict[str, Any]:
-    """Return the numbers of a source."""
+    """Return the row of numbers of a source."""
     reference_share, share = spectrum.heads
     low, high = spectrum.interval
     return {
@@ -307,7 +340,7 @@ def _ends(source: str, ratios: Sequence[float]) -> RatiosShown:
 
 
 def _concentration(spectrum: Spectrum, reference: str) -> DirectionsConcentrated:
-    """Return the note on the share of the head, on both sides."""
+    """Return the note on the head shares of the source and of the reference."""
     reference_share, share = spectrum.heads
     low, high = spectrum.interval
     return DirectionsConcentrated(

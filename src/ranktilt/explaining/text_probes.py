@@ -1,4 +1,9 @@
-"""Small probes of texts: their length, what twins share, how varied and hard to read they are."""
+"""Small probes of texts: their length, what twins share, how varied and hard to read they are.
+
+A *probe* is a question about texts. *Twins* are two documents of the same origin, one by the
+*reference* (usually human) and one by another source (author), its *rewrite*. *Terms* are
+lower-cased runs of letters, digits and underscores.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +26,19 @@ from ranktilt.explaining.base import (
     ProbeResult,
     Rows,
     TextProbe,
-    described,
+    distribution_row,
     effect_size,
     histogram,
     twin_sources,
 )
 from ranktilt.rankers.base import Ranker
 
-_TEXTS_AT_ONCE = 50_000
+_TEXTS_PER_BATCH = 50_000
 """Number of texts whose terms are counted together; more would take too much memory."""
 
 
 class WordsProbe(TextProbe):
-    """How long the documents of each source are: whitespace words without the title."""
+    """How long the documents of each source are: words between white space, without the title."""
 
     name = "words"
     question = "Are the texts of one source longer than those of the other?"
@@ -59,21 +64,20 @@ class Overlap:
 def shared_terms(collection: Collection, reference: str, source: str) -> Overlap:
     """Compare the terms of every pair of twins, in the order of `Collection.pairs`.
 
-    Terms are lower-cased runs of letters, digits and underscores of the texts without their titles
-    (Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3). NaN where a side has no term.
+    Terms are those of the texts without their titles (Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3).
+    A value is NaN where the terms that it is a share of are none.
     """
-    of_reference, of_twin, of_both = _twin_terms(collection, reference, source)
+    reference_counts, twin_counts, shared_counts = _twin_terms(collection, reference, source)
+    union_counts = reference_counts + twin_counts - shared_counts
     return Overlap(
         source=source,
-        jaccard=Distribution(
-            name="Jaccard", values=share(of_both, of_reference + of_twin - of_both)
-        ),
-        overlap=Distribution(name="overlap", values=share(of_both, of_reference)),
+        jaccard=Distribution(name="Jaccard", values=share(shared_counts, union_counts)),
+        overlap=Distribution(name="overlap", values=share(shared_counts, reference_counts)),
     )
 
 
 def _twin_terms(collection: Collection, reference: str, source: str) -> tuple[Rows, ...]:
-    """Count the distinct terms of each text of the reference, of its twin, and of both."""
+    """Count the distinct terms of each reference text, of its twin, and those in both."""
     texts = collection.docs.select("id", "text")
     table = collection.pairs(reference, source).join(
         texts, left_on="a", right_on="id", maintain_order="left"
@@ -105,14 +109,16 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
         effects = []
         for overlap in measured:
             for quantity in (overlap.jaccard, overlap.overlap):
-                rows.append(described(overlap.source, quantity, of=quantity.name))
-            of_reference, of_twin, _ = _twin_terms(collection, reference, overlap.source)
+                rows.append(distribution_row(overlap.source, quantity, of=quantity.name))
+            reference_counts, twin_counts, _shared = _twin_terms(
+                collection, reference, overlap.source
+            )
             effects.append(
                 effect_size(
                     overlap.source,
                     "distinct terms",
-                    of_reference.astype(float),
-                    of_twin.astype(float),
+                    reference_counts.astype(float),
+                    twin_counts.astype(float),
                 )
             )
         jaccards = {overlap.source: overlap.jaccard for overlap in measured}
@@ -138,9 +144,9 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
 class SpecificityProbe(TextProbe):
     """Whether rewrites say the same in commoner words.
 
-    The median, over a text's distinct terms, of ln(N / (1 + df)): N documents of the reference, df
-    of them with the term. Terms are lower-cased runs of letters, digits and underscores of the text
-    without its title. NaN for a text without a term.
+    The specificity of a text is the median of ln(N / (1 + df)) over its distinct terms, where N is
+    the number of the reference's documents, and df the number of those with the term. Titles do not
+    count. NaN for a text without a term.
     """
 
     name = "specificity"
@@ -150,37 +156,40 @@ class SpecificityProbe(TextProbe):
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         docs = collection.docs
-        known = docs.filter(pl.col("source") == reference)["text"]
-        counts = pl.concat([_terms(part).group_by("term").len("df") for part in _parts(known)])
-        idf = counts.group_by("term").agg(idf=np.log(len(known)) - (1 + pl.col("df").sum()).log())
-        medians = [_medians(part, idf, len(known)) for part in _parts(docs["text"])]
+        reference_texts = docs.filter(pl.col("source") == reference)["text"]
+        reference_count = len(reference_texts)
+        counts = pl.concat(
+            [_terms(batch).group_by("term").len("df") for batch in _batches(reference_texts)]
+        )
+        document_counts = counts.group_by("term").agg(pl.col("df").sum())
+        idf = document_counts.select("term", idf=np.log(reference_count) - (1 + pl.col("df")).log())
+        medians = [_median_idf(batch, idf, reference_count) for batch in _batches(docs["text"])]
         return np.concatenate(medians) if medians else np.empty(0)
 
 
-def _parts(texts: pl.Series) -> list[pl.Series]:
-    """Cut texts into parts that are counted together."""
-    return [texts.slice(start, _TEXTS_AT_ONCE) for start in range(0, len(texts), _TEXTS_AT_ONCE)]
-
-
-def _words(texts: pl.Series) -> pl.Series:
-    """Return the terms of each text, lower-cased."""
-    return texts.str.to_lowercase().str.extract_all(r"\w+")
+def _batches(texts: pl.Series) -> list[pl.Series]:
+    """Divide texts into batches whose terms are counted together."""
+    starts = range(0, len(texts), _TEXTS_PER_BATCH)
+    return [texts.slice(start, _TEXTS_PER_BATCH) for start in starts]
 
 
 def _terms(texts: pl.Series) -> pl.DataFrame:
-    """Return the distinct terms of each text, by its number."""
-    terms = _words(texts).list.unique().rename("term")
+    """Return the distinct terms of each text, in columns ``row`` (of the text) and ``term``."""
+    terms = texts.str.to_lowercase().str.extract_all(r"\w+").list.unique().rename("term")
     return pl.DataFrame(terms).with_row_index("row").explode("term").drop_nulls()
 
 
-def _medians(texts: pl.Series, idf: pl.DataFrame, documents: int) -> Floats:
-    """Return the median idf of each text's terms; NaN for a text without a term."""
-    unseen = float(np.log(documents))
+def _median_idf(texts: pl.Series, idf: pl.DataFrame, document_count: int) -> Floats:
+    """Return the median idf of each text's terms; NaN for a text without a term.
+
+    `idf` has those of the terms in `document_count` documents.
+    """
+    idf_of_other_terms = float(np.log(document_count))  # no document has them: df = 0
     medians = (
         _terms(texts)
         .join(idf, on="term", how="left")
         .group_by("row")
-        .agg(pl.col("idf").fill_null(unseen).median())
+        .agg(pl.col("idf").fill_null(idf_of_other_terms).median())
     )
     values = np.full(len(texts), np.nan)
     values[medians["row"].to_numpy()] = medians["idf"].to_numpy()
@@ -188,9 +197,9 @@ def _medians(texts: pl.Series, idf: pl.DataFrame, documents: int) -> Floats:
 
 
 class TypeTokenProbe(TextProbe):
-    """Distinct terms over all terms of a text, 0 to 1; NaN for a text without a term.
+    """Distinct terms of a text divided by all its terms, 0 to 1; NaN for a text without a term.
 
-    Shorter texts have more.
+    The ratio is higher in shorter texts.
     """
 
     name = "type-token"
@@ -205,7 +214,7 @@ class TypeTokenProbe(TextProbe):
 class QueryWordsProbe(TextProbe):
     """The share of a query's distinct terms that a relevant document has, 0 to 1.
 
-    See `query_words`.
+    A document's value is the mean over the queries that it is relevant to; NaN without any.
     """
 
     name = "query-words"
@@ -220,7 +229,7 @@ class QueryWordsProbe(TextProbe):
     def of_pairs(
         self, collection: Collection, measured: Floats, queries: Rows, documents: Rows
     ) -> Floats:
-        """Return the share of each query's terms in its document; NaN where a query has none."""
+        """Return the share of each query's terms in its document; NaN for a query without terms."""
         return query_word_shares(collection.queries["text"], collection.texts(), queries, documents)
 
 
@@ -237,26 +246,25 @@ class SentenceLengthProbe(TextProbe):
 
 
 class ReadabilityProbe(TextProbe):
-    """The school grade that a text asks for.
+    """The school grade at which a text can be read.
 
-    It is 5.88 · letters per word − 29.6 · sentences per word − 15.8. Letters and digits are
-    counted, and no syllables, so that it can be computed without a dictionary. It was fitted on
-    English; in other languages differences mean something and grades do not. NaN for a text without
-    words.
+    It is 5.88 · letters per word − 29.6 · sentences per word − 15.8. It counts letters and digits
+    in place of syllables, so it needs no dictionary. It was fitted on English; in other languages,
+    differences between texts mean something, but grades do not. NaN for a text without words.
     """
 
     name = "readability"
     question = "Are the texts of one source harder to read than those of the other?"
     citation = "Coleman & Liau, Journal of Applied Psychology 60, 1975"
     unit = "Coleman-Liau grade"
-    label = "reading difficulty"  # more of it is harder to read
+    label = "reading difficulty"  # a higher grade is harder to read
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         return readability(collection.docs["text"])
 
 
 class TruncationProbe(TextProbe):
-    """The share of a document's tokens that an encoder does not read, in %; counts special ones."""
+    """The percentage of a document's tokens, including special ones, that an encoder cuts off."""
 
     name = "truncation"
     question = "Does the model cut off more of one source than of the other?"

@@ -1,4 +1,8 @@
-"""Properties of texts that gaps between twins are attributed to."""
+"""Properties of texts that gaps between twins are attributed to.
+
+*Twins* are two documents of the same origin, one by the *reference* and one by another source
+(author). A *gap* is how much higher a ranker scores or ranks the reference's document.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class TextProperty:
     probe: TextProbe
     """Probe that measures it."""
     values: Floats
-    """What the probe measured, in the order of ``collection.docs``."""
+    """Values that the probe measured, in the order of ``collection.docs``."""
 
     @classmethod
     def from_probe(
@@ -45,10 +49,11 @@ class TextProperty:
         )
 
     def differences(self, collection: Collection, pairs: TwinPairRows) -> Floats:
-        """Return how much more of it the reference has than its twin, for each pair."""
-        of_reference = self.probe.of_pairs(collection, self.values, pairs.query, pairs.reference)
-        of_twin = self.probe.of_pairs(collection, self.values, pairs.query, pairs.twin)
-        return of_reference - of_twin
+        """Return the value of the reference's document minus that of its twin, for each pair."""
+        query = pairs.query
+        reference_values = self.probe.of_pairs(collection, self.values, query, pairs.reference)
+        twin_values = self.probe.of_pairs(collection, self.values, query, pairs.twin)
+        return reference_values - twin_values
 
 
 def default_properties() -> list[TextProbe]:
@@ -70,7 +75,7 @@ def property_name(probe: TextProbe) -> str:
 
 
 def require_properties(probes: Sequence[TextProbe]) -> None:
-    """Refuse too few or too many properties, and any that occurs twice."""
+    """Refuse no properties, more than a regression can have, and a property that occurs twice."""
     if not 1 <= len(probes) <= MOST_REGRESSORS:
         raise UserError(
             f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(probes)}"

@@ -1,4 +1,8 @@
-"""Gaps between twins in a run: how far the reference is ahead of its twin, query by query."""
+"""Gaps between twins in a run: how far the reference is ahead of its twin, query by query.
+
+*Twins* are two documents of the same origin, one by the *reference* and one by another source
+(author).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.explaining.base import Rows
 
 FEWEST_PAIRS = 30
-"""Fewest pairs of twins for a regression."""
+"""Minimum number of pairs of twins for a regression."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,57 +45,58 @@ def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.Da
 
     The columns ``query``, ``reference`` and ``twin`` are rows in the collection. ``score`` and
     ``rank`` are how far the reference is ahead of its twin: in standard deviations of the query's
-    scores, and in ranks. They have the same signs as ``ScoreGap`` and ``RankGap`` in an audit.
+    scores (0 if all are tied), and in ranks.
     """
-    docs = collection.docs.select("source", "origin", reference=pl.int_range(pl.len()))
+    docs = collection.docs.select("source", "origin", row=pl.int_range(pl.len()))
     query_codes = codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])
     entries = pl.DataFrame(
         {
             "query": query_codes[run.entry_queries],
-            "reference": collection_rows(run, collection)[run.docs],
+            "row": collection_rows(run, collection)[run.docs],
             "score": run.scores,
         }
     )
     scored = (
         entries.with_columns(
-            spread=pl.col("score").std(ddof=0).over("query"),
-            position=pl.col("score").rank("average", descending=True).over("query"),
+            deviation=pl.col("score").std(ddof=0).over("query"),
+            rank=pl.col("score").rank("average", descending=True).over("query"),
         )
         .filter(pl.col("query") >= 0)
-        .join(docs, on="reference", maintain_order="left")
+        .join(docs, on="row", maintain_order="left")
     )
-    of_reference = scored.filter(pl.col("source") == reference)
-    of_source = scored.filter(pl.col("source") == source)
-    twins = of_reference.join(
-        of_source, on=["query", "origin"], suffix="_twin", maintain_order="left"
+    reference_entries = scored.filter(pl.col("source") == reference)
+    source_entries = scored.filter(pl.col("source") == source)
+    twins = reference_entries.join(
+        source_entries, on=["query", "origin"], suffix="_twin", maintain_order="left"
     )
-    ahead = (pl.col("score") - pl.col("score_twin")) / pl.col("spread")
+    score_gap = (pl.col("score") - pl.col("score_twin")) / pl.col("deviation")
     return twins.select(
         "query",
-        "reference",
-        twin="reference_twin",
-        rank=pl.col("position_twin") - pl.col("position"),
-        score=pl.when(pl.col("spread") > 0).then(ahead).otherwise(0.0),
+        reference="row",
+        twin="row_twin",
+        rank=pl.col("rank_twin") - pl.col("rank"),
+        score=pl.when(pl.col("deviation") > 0).then(score_gap).otherwise(0.0),
     )
 
 
 def judged_gaps(collection: Collection, pair_gaps: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Return the pairs of judged documents if there are enough, else all pairs.
+    """Return the gaps of judged documents if there are at least `FEWEST_PAIRS`, else all.
 
     The second value says which: ``judged`` or ``all``.
     """
     origin = collection.origin_codes()[pair_gaps["reference"].to_numpy()]
-    pair = pair_gaps["query"].to_numpy() * collection.docs.height + origin
-    is_judged = np.isin(pair, judged_origins(collection))
+    # Query and origin as a number, as in `judged_origins`.
+    query_and_origin = pair_gaps["query"].to_numpy() * collection.docs.height + origin
+    is_judged = np.isin(query_and_origin, judged_origins(collection))
     if is_judged.sum() < FEWEST_PAIRS:
         return pair_gaps, "all"
     return pair_gaps.filter(is_judged), "judged"
 
 
 def judged_origins(collection: Collection) -> Rows:
-    """Return a number for each query and origin of which a document is judged, in rising order.
+    """Return a number for each query and origin with a judged document, in rising order.
 
-    The number is ``row of the query · number of documents + number of the origin``.
+    The number is ``row of the query · number of documents + code of the origin``.
     """
     query = codes(collection.qrels["query_id"], collection.queries["id"])
     row = codes(collection.qrels["doc_id"], collection.ids)

@@ -1,4 +1,4 @@
-"""Vectors of a collection's documents, read a part at a time."""
+"""Vectors of a collection's documents, read in blocks of rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from ranktilt.rankers.base import Ranker
 
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-_AT_ONCE = 2_048
+_ROWS_PER_BLOCK = 2_048
 """Number of vectors that are read together."""
 
 
 def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
-    """Return a ranker that has an encoder, such as `Dense`.
+    """Return the ranker if it has an encoder, as `Dense` has.
 
-    `UserError` if it has none, or its model is not there.
+    Raises
+    ------
+    UserError
+        If it has none, or its model is missing; the message names the feature `for_`.
     """
     if ranker is None:
         raise UserError(
@@ -43,17 +46,20 @@ class DocumentVectors:
     """Vectors of all documents of a collection, read from the cache's files."""
 
     stored: Any
-    """The cache's vectors: one for each distinct text."""
+    """Vectors in the cache, one for each distinct text."""
     row: Rows
-    """The stored row of each document."""
+    """Row in `stored` of each document's vector."""
     store: str = "float32"
-    """Type of the stored numbers, which bounds how exact they are."""
+    """Type of the stored numbers, which limits how exact they are."""
 
     @classmethod
     def from_ranker(
         cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity"
     ) -> DocumentVectors:
-        """Encode a collection's documents as a dense ranker does, except those in the cache."""
+        """Encode a collection's documents as a dense ranker does; vectors in the cache are read.
+
+        `for_` is the feature that needs them, for messages.
+        """
         dense = require_encoder(ranker, for_)
         texts = collection.texts(dense.text)
         stored, row = dense.encoder.encode(texts, "document", f"{dense!r}: encoding documents")
@@ -62,31 +68,31 @@ class DocumentVectors:
     def unit(self, documents: Rows) -> Floats:
         """Read documents' vectors, each divided by its length; NaN for a vector of zeros."""
         vectors = self.stored.take(self.row[documents]).astype(np.float64)
-        length = np.sqrt(np.vecdot(vectors, vectors))[:, None]
+        lengths = np.sqrt(np.vecdot(vectors, vectors))[:, None]
         undefined = np.full_like(vectors, np.nan)
-        unit: Floats = np.divide(vectors, length, out=undefined, where=length > 0)
+        unit: Floats = np.divide(vectors, lengths, out=undefined, where=lengths > 0)
         return unit
 
     def cosines(self, a: Rows, b: Rows) -> Floats:
         """Compute the cosine of each pair of documents, by rows; NaN where a vector is zero."""
         cosines = np.empty(len(a))
-        for part in parts(len(a)):
-            cosines[part] = np.vecdot(self.unit(a[part]), self.unit(b[part]))
-        return np.clip(cosines, -1.0, 1.0)
+        for block in row_slices(len(a)):
+            cosines[block] = np.vecdot(self.unit(a[block]), self.unit(b[block]))
+        return np.clip(cosines, -1.0, 1.0)  # rounding may leave the range
 
 
-def parts(count: int) -> Iterator[slice]:
-    """Yield slices of at most `_AT_ONCE` rows, which together are `count` rows."""
-    for start in range(0, count, _AT_ONCE):
-        yield slice(start, min(start + _AT_ONCE, count))
+def row_slices(count: int) -> Iterator[slice]:
+    """Yield slices of at most `_ROWS_PER_BLOCK` rows, which together are `count` rows."""
+    for start in range(0, count, _ROWS_PER_BLOCK):
+        yield slice(start, min(start + _ROWS_PER_BLOCK, count))
 
 
 def one_thread() -> AbstractContextManager[Any]:
     """Compute on one thread within the ``with`` block.
 
-    The result is then the same to the last bit on any machine: sums over several threads depend on
-    how many there are. Threads that wait for each other also take ten times as long while other
-    work shares the processor.
+    The result is then the same to the last bit with any number of cores, because the order of a sum
+    over several threads depends on their number. Also, threads that wait for each other take ten
+    times as long while other work uses the processor.
     """
     limits: AbstractContextManager[Any] = need(
         "threadpoolctl", extra="neural", for_="comparing vectors"

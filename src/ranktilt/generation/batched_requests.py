@@ -1,5 +1,9 @@
 """Batched requests of a language model: ask for each text until its answer passes the checks.
 
+A *task* is a text to put into a prompt. A check cleans an answer and lists its faults, the *flags*;
+an answer without flags is good, and *accepted*. A *round* is one request for each task that has no
+good answer yet. A task without a good answer after the last round is *rejected*.
+
 Start in `ask_until_accepted`.
 """
 
@@ -15,31 +19,34 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
+from ranktilt.generation.settings import ATTEMPTS_PER_ANSWER, GenerationSettings
 from ranktilt.generation.templates import PromptTemplate
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
 
 TOO_LONG, REFUSED, UNANSWERED = "too long", "refused", "unanswered"
-"""Reasons why a text has no answer: it does not fit, the server refuses it, or does not answer."""
+"""Reasons why a text has no answer.
+
+It does not fit into the model's context, the server refuses it, or the server does not answer.
+"""
 FLAGGED, EMPTY = "flagged", "empty"
-"""Reasons why a text has no good answer: all had a fault, or the text has no words."""
+"""Reasons why a text has no good answer: all answers had a fault, or the text has no words."""
 
 FEWEST_WORDS = 10
-"""Words that a cut text has at least."""
+"""A text, or a line of it, is never cut to fewer words than these."""
 
-_SHORTER = 0.75
+_SHARE_KEPT = 0.75
 """Share of its words that a text keeps in each cut."""
 _CHECKED_COLUMNS = ("text", "opening", "closing", "flags")
-"""Columns that checks return."""
+"""Columns that a check returns."""
 _ANSWER_FIELDS = ("finish", "model", "revision", "prompt_tokens", "completion_tokens")
-"""Columns that are fields of an answer."""
-_CHECKED_AT_ONCE = 4_096
-"""Answers that are checked together.
+"""Columns with the fields of an answer."""
+_CHECKED_TOGETHER = 4_096
+"""Number of answers that are checked in one call.
 
-Few at a time take several times as long each, and slow down the requests.
+With fewer, a check takes several times as long per answer, and slows down the requests.
 """
-RECORD = pl.Schema(
+ANSWER_COLUMNS = pl.Schema(
     {
         "row": pl.Int64(),
         "part": pl.String(),
@@ -59,7 +66,13 @@ RECORD = pl.Schema(
         "fresh": pl.Boolean(),
     }
 )
-"""Columns of the answers, with a row for each answer of a text, in order of attempts."""
+"""Columns of a table of answers, with a row for each answer to a task, in order of attempts.
+
+``row`` is that of the task. ``part`` is what the answer is asked for, such as ``text`` or
+``title``. ``prompt`` is the prompt's digest. ``answer`` is the answer as it came, ``text`` the
+cleaned one, ``opening`` and ``closing`` what cleaning removed before and after it. ``fresh`` is
+true where the answer was requested by this call, and not taken from the journal.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +85,12 @@ class GenerationTask:
     """The text."""
     title: str
     """Its title; empty where there is none."""
-    draw: int = 0
-    """Number of the answer among several to the same prompt, from 0."""
+    answer_index: int = 0
+    """Index of the answer among several to the same prompt, from 0."""
 
-    def attempt(self, number: int) -> int:
-        """Return the number of an attempt among all requests with this prompt."""
-        return self.draw * DRAWS_APART + number
+    def request_number(self, attempt: int) -> int:
+        """Return the number, among all requests with this prompt, of an attempt counted from 1."""
+        return self.answer_index * ATTEMPTS_PER_ANSWER + attempt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +102,14 @@ class Rejected:
     part: str
     """Part that was asked for: the text, or its title."""
     reason: str
-    """Why there is no good answer: a reason above, or the flags of the last one."""
+    """Why there is no good answer: ``too long``, ``refused``, ``unanswered``, ``flagged`` or
+    ``empty``."""
     flags: tuple[str, ...]
-    """Flags of its last answer."""
+    """Flags of its last answer if the reason is ``flagged``; else empty."""
     attempts: int
     """Number of its answers."""
     message: str
-    """Message of a server that did not answer."""
+    """Message of a server that refused or did not answer; else empty."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,9 +117,9 @@ class GenerationInputs:
     """The requests for texts, before any is sent."""
 
     noun: ClassVar[str] = "document"
-    """Noun of the texts that are counted."""
+    """Noun of the texts to write, for an estimate in words."""
     answer_noun: ClassVar[str] = "a document"
-    """Noun of the text that has `answer_tokens`."""
+    """Noun of one answer, with its article, for an estimate in words."""
 
     settings: GenerationSettings
     """How texts are asked for."""
@@ -117,13 +131,13 @@ class GenerationInputs:
     """Texts to ask for, in order."""
     rejected: tuple[Rejected, ...] = ()
     """Texts that are not asked for."""
-    chosen: int = 0
-    """Number of texts, those that are not asked for among them."""
+    text_count: int = 0
+    """Number of texts to write, including those that are not asked for."""
     answer_tokens: int | None = None
     """Tokens that an answer is expected to have; None for as many as its text."""
 
-    def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
-        """Yield the first request of each text, before any of its answers is flagged."""
+    def first_requests(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
+        """Yield the first request for each task, as its template and the task."""
         for task in self.tasks:
             yield self.template, task
 
@@ -144,7 +158,7 @@ and ``flags``.
 
 @dataclass(frozen=True, kw_only=True)
 class RoundConfig:
-    """How to ask for texts."""
+    """How to ask for texts, in all rounds."""
 
     llm: LLM
     """The model."""
@@ -160,32 +174,32 @@ class RoundConfig:
     """Most answers to ask for until one has no flag."""
     truncate: bool = False
     """Whether to cut a text that is too long for the server until the server takes it."""
-    shortened: Callable[[str], str] | None = None
-    """How such a text is cut; by default at its end."""
+    shorten: Callable[[str], str] | None = None
+    """Function that cuts such a text; `shortened_text` by default."""
     part: str = "text"
-    """Part of the document: ``text`` or ``title``."""
+    """What the answers are asked for: ``text``, ``title`` or ``grade``."""
     label: str = "rewriting"
     """Label of the progress bar."""
 
 
 @dataclass(kw_only=True)
 class RoundOutcome:
-    """The answers to all tasks; dictionaries are by the row of a task."""
+    """The answers to all tasks, of all rounds; keys of dictionaries are the rows of tasks."""
 
     accepted: dict[int, str] = field(default_factory=dict)
-    """Good answers."""
+    """Good answers, cleaned."""
     rejected: list[Rejected] = field(default_factory=list)
     """Texts without a good answer."""
-    words: dict[int, int] = field(default_factory=dict)
-    """Number of words of texts that were cut."""
+    cut_lengths: dict[int, int] = field(default_factory=dict)
+    """Number of words that each cut text was cut to."""
     records: list[pl.DataFrame] = field(default_factory=list)
-    """All answers, good or not; see `RECORD`."""
+    """All answers, good or not, as tables with the columns `ANSWER_COLUMNS`."""
     titles: dict[int, str] = field(default_factory=dict)
-    """Titles of good answers."""
+    """New titles of accepted texts, where titles were asked for too."""
 
 
 def ask_until_accepted(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
-    """Ask for texts: in a round for all, then again for those with a flagged answer.
+    """Ask for all texts in a first round, then again for those with a flagged answer.
 
     There are up to `RoundConfig.attempts` rounds. In the end each task is either accepted or
     rejected. Answers that came before an error are in the journal.
@@ -194,12 +208,12 @@ def ask_until_accepted(config: RoundConfig, tasks: Sequence[GenerationTask]) -> 
     # Tasks without a good answer so far.
     waiting = list(tasks)
     for attempt in range(1, config.attempts + 1):
-        latest, records = _ask_round(config, waiting, attempt, outcome)
+        asked_tasks, records = _ask_round(config, waiting, attempt, outcome)
         outcome.records.append(records)
         is_good = pl.col("flags").list.len() == 0
         outcome.accepted.update(records.filter(is_good).select("row", "text").iter_rows())
         flagged = records.filter(~is_good)
-        waiting = [latest[row] for row in flagged["row"]]
+        waiting = [asked_tasks[row] for row in flagged["row"]]
         if attempt == config.attempts:
             for row, flags in flagged.select("row", "flags").iter_rows():
                 rejected = Rejected(
@@ -219,15 +233,15 @@ def _ask_round(
 ) -> tuple[dict[int, GenerationTask], pl.DataFrame]:
     """Ask once for each text, and again for a shorter one if the server finds it too long.
 
-    Returns the tasks as they were asked at last, by row, and their checked answers. Texts without
-    any answer are put among the rejected of `outcome`.
+    Returns the tasks by row, with the texts that were asked for last, and the checked answers.
+    Tasks without any answer are added to the rejected ones of `outcome`.
     """
-    latest = {task.row: task for task in tasks}
-    parts = [RECORD.to_frame()]
+    asked_tasks = {task.row: task for task in tasks}
+    tables = [ANSWER_COLUMNS.to_frame()]
     waiting = list(tasks)
     while waiting:
         records, failures = _ask(config, waiting, attempt)
-        parts.append(records)
+        tables.append(records)
         waiting = []
         for failure in failures:
             is_too_long = config.truncate and failure.reason == TOO_LONG
@@ -243,35 +257,39 @@ def _ask_round(
                 )
                 outcome.rejected.append(rejected)
             else:
-                latest[shorter.row] = shorter
-                outcome.words[shorter.row] = len(shorter.text.split())
+                asked_tasks[shorter.row] = shorter
+                outcome.cut_lengths[shorter.row] = len(shorter.text.split())
                 waiting.append(shorter)
-    return latest, pl.concat(parts).sort("row")
+    return asked_tasks, pl.concat(tables).sort("row")
 
 
 def _shorter(config: RoundConfig, task: GenerationTask) -> GenerationTask | None:
-    """Cut a task's text; None if it is as short as it may be."""
-    text = (config.shortened or shortened_text)(task.text)
+    """Cut a task's text; None if it may not become shorter."""
+    shorten = config.shorten or shortened_text
+    text = shorten(task.text)
     return replace(task, text=text) if len(text) < len(task.text) else None
 
 
 def shortened_text(text: str) -> str:
-    """Cut a text at its end, to three quarters of its words."""
-    words = len(text.split())
-    fewer = max(FEWEST_WORDS, int(words * _SHORTER))
-    return first_words(text, fewer) if fewer < words else text
+    """Cut a text at its end, to three quarters of its words but no fewer than `FEWEST_WORDS`."""
+    word_count = len(text.split())
+    word_limit = max(FEWEST_WORDS, int(word_count * _SHARE_KEPT))
+    return first_words(text, word_limit) if word_limit < word_count else text
 
 
 def shortened_lines(text: str) -> str:
-    """Cut all lines to one length, three quarters of the longest one's words."""
+    """Cut all lines to the same number of words, three quarters of those of the longest line.
+
+    Shorter lines, such as single documents among several, stay as they are.
+    """
     lines = text.split("\n")
     longest = max(len(line.split()) for line in lines)
-    most = max(FEWEST_WORDS, int(longest * _SHORTER))
-    return "\n".join(first_words(line, most) for line in lines)
+    word_limit = max(FEWEST_WORDS, int(longest * _SHARE_KEPT))
+    return "\n".join(first_words(line, word_limit) for line in lines)
 
 
 def first_words(text: str, count: int) -> str:
-    """Cut a text after so many words, without a change of the white space between them."""
+    """Return the first `count` words of a text, with the white space between them."""
     if count <= 0:
         return ""
     ends = (match.end() for match in re.finditer(r"\S+", text))
@@ -279,7 +297,7 @@ def first_words(text: str, count: int) -> str:
 
 
 _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
-"""Reason by the kind of a failure."""
+"""Reason why a text has no answer, by `ranktilt.llm.base.Failure.kind`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +317,8 @@ def _ask(
 ) -> tuple[pl.DataFrame, list[_Unanswered]]:
     """Ask for texts; return the checked answers, and the tasks without an answer."""
     requests = (
-        Request(prompt=_prompt(config, task), attempt=task.attempt(attempt)) for task in tasks
+        Request(prompt=_prompt(config, task), attempt=task.request_number(attempt))
+        for task in tasks
     )
     label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
     answers = journalled(
@@ -311,8 +330,8 @@ def _ask(
         total=len(tasks),
     )
     unanswered = list[_Unanswered]()
-    waiting = list[Reply]()
-    parts = list[Future[pl.DataFrame]]()
+    unchecked = list[Reply]()
+    checked_tables = list[Future[pl.DataFrame]]()
     # The checks have a thread of their own: further requests must not wait for them.
     with ThreadPoolExecutor(1, "ranktilt-checks") as checks, closing(answers):
         try:
@@ -326,12 +345,14 @@ def _ask(
                         )
                     )
                     continue
-                waiting.append(reply)
-                if len(waiting) == _CHECKED_AT_ONCE:
-                    parts.append(checks.submit(_checked, config, tasks, waiting, attempt=attempt))
-                    waiting = []
-            parts.append(checks.submit(_checked, config, tasks, waiting, attempt=attempt))
-            return pl.concat(part.result() for part in parts), unanswered
+                unchecked.append(reply)
+                if len(unchecked) == _CHECKED_TOGETHER:
+                    checked_tables.append(
+                        checks.submit(_check, config, tasks, unchecked, attempt=attempt)
+                    )
+                    unchecked = []
+            checked_tables.append(checks.submit(_check, config, tasks, unchecked, attempt=attempt))
+            return pl.concat(table.result() for table in checked_tables), unanswered
         finally:
             checks.shutdown(cancel_futures=True)
 
@@ -341,24 +362,24 @@ def _prompt(config: RoundConfig, task: GenerationTask) -> Prompt:
     return Prompt(text=config.template.render(task.text, task.title))
 
 
-def _checked(
+def _check(
     config: RoundConfig, tasks: Sequence[GenerationTask], replies: Sequence[Reply], *, attempt: int
 ) -> pl.DataFrame:
-    """Check answers, and return their rows of the table `RECORD`."""
+    """Check answers, and return a table of them with the columns `ANSWER_COLUMNS`."""
     answered = [reply for reply in replies if reply.answer is not None]
-    their_tasks = [tasks[reply.number] for reply in answered]
+    answered_tasks = [tasks[reply.number] for reply in answered]
     columns = _reply_columns(answered)
-    source = pl.Series([task.text for task in their_tasks], dtype=pl.String)
+    source = pl.Series([task.text for task in answered_tasks], dtype=pl.String)
     raw = pl.Series(columns["answer"], dtype=pl.String)
     finish = pl.Series(columns["finish"], dtype=pl.String)
     checked = config.check(source, raw, finish)
     for name in _CHECKED_COLUMNS:
         columns[name] = checked[name].to_list()
-    columns["row"] = [task.row for task in their_tasks]
+    columns["row"] = [task.row for task in answered_tasks]
     columns["part"] = [config.part] * len(answered)
     columns["attempt"] = [attempt] * len(answered)
-    columns["prompt"] = [_prompt(config, task).digest for task in their_tasks]
-    return pl.DataFrame({name: columns[name] for name in RECORD}, schema=RECORD)
+    columns["prompt"] = [_prompt(config, task).digest for task in answered_tasks]
+    return pl.DataFrame({name: columns[name] for name in ANSWER_COLUMNS}, schema=ANSWER_COLUMNS)
 
 
 def _reply_columns(replies: Sequence[Reply]) -> dict[str, list[Any]]:

@@ -1,4 +1,7 @@
-"""Sections that the data cards of all generated collections have."""
+"""Sections that the data cards of all generated collections share, as Markdown.
+
+A *data card* is the README of a generated collection.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _COUNTS_NOTE = (
 
 
 def model_section(generated: Generated) -> str:
-    """Tell which model was asked, which answered, and how."""
+    """Return a table of the model, its settings, and the time of its answers."""
     spec, answers = generated.spec, generated.answers
     llm = spec["llm"]
     server = f" at `{llm['base_url']}`" if llm.get("base_url") else ""
@@ -42,22 +45,23 @@ def model_section(generated: Generated) -> str:
     rows["first answer"] = _or_none(answers["time"].min(), _NONE)
     rows["last answer"] = _or_none(answers["time"].max(), _NONE)
     section = table(["", ""], list(rows.items()))
-    if set(answers["model"].drop_nulls()) <= {llm.get("model")}:
+    answered = set(answers["model"].drop_nulls())
+    if answered <= {llm.get("model")}:  # the requested model, or none
         return section
     note = "The model that answered has another name than the one requested; both are above."
     return f"{section}\n\n{note}"
 
 
 def prompt_section(generated: Generated, slots: str) -> str:
-    """Quote the prompt; `slots` is a sentence about its slots."""
+    """Quote the prompt; `slots` is a sentence about its slots, such as ``{text}``."""
     prompt = generated.spec["prompt"]
-    # The fence is longer than any fence in the prompt.
+    # The code fence must be longer than any run of backticks in the prompt.
     longest = max(map(len, re.findall("`+", prompt["text"])), default=0)
     fence = "`" * max(3, 1 + longest)
-    origin = f"The prompt `{prompt['name']}` that comes with ranktilt"
+    opening = f"The prompt `{prompt['name']}` that comes with ranktilt"
     if "file" in prompt:
-        origin = f"From `{prompt['file']}`"
-    return f"{origin}; {slots}\n\n{fence}text\n{prompt['text']}\n{fence}"
+        opening = f"From `{prompt['file']}`"
+    return f"{opening}; {slots}\n\n{fence}text\n{prompt['text']}\n{fence}"
 
 
 def counts_section(generated: Generated, verb: str, *, cut: bool = False) -> str:
@@ -88,20 +92,31 @@ def counts_section(generated: Generated, verb: str, *, cut: bool = False) -> str
     return f"{counts}\n\n{note}"
 
 
-def _rows_by_name(front: str, counts: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]]]:
-    """Make a row for each name that has a count in any source."""
-    names = sorted(set().union(*counts))
+def _rows_by_name(
+    prefix: str, counts_by_source: Sequence[Mapping[str, int]]
+) -> list[tuple[str, list[int]]]:
+    """Make a row for each name that has a count in any source: its label, and a count per source.
+
+    Labels begin with `prefix`.
+    """
+    names = sorted(set().union(*counts_by_source))
     rows = []
     for name in names:
-        rows.append((f"{front}: {name}", [count.get(name, 0) for count in counts]))
+        rows.append((f"{prefix}: {name}", [counts.get(name, 0) for counts in counts_by_source]))
     return rows
 
 
 def files_section(splits: Iterable[str], *, corpus: str, qrels: str, left_out: str) -> str:
     """List the files of the folder with their contents.
 
-    `corpus` and `qrels` say what these files hold, `left_out` what the documents that are left out
-    lack.
+    Parameters
+    ----------
+    splits : iterable of str
+        Names of the files of judgments.
+    corpus, qrels : str
+        What the file of documents and those of judgments hold, as a phrase.
+    left_out : str
+        What documents that were left out lack, as a noun with its article.
     """
     rows = [
         ("`corpus.jsonl`", corpus),
@@ -115,7 +130,10 @@ def files_section(splits: Iterable[str], *, corpus: str, qrels: str, left_out: s
 
 
 def trial_note(spec: Mapping[str, Any]) -> str:
-    """Return a sentence, after a blank, where only the first were requested; else nothing."""
+    """Return a sentence with a blank before it if only the first texts were requested.
+
+    Otherwise the note is empty.
+    """
     if not spec["first"]:
         return ""
     return f" This is a trial: only the first {spec['first']:,} were requested."

@@ -26,33 +26,33 @@ class CostEstimate:
     """The requests for documents, their tokens, price and time."""
 
     documents: int
-    """Documents to write for each source."""
+    """Number of documents to write for each source."""
     empty: int
-    """Documents without text, for which no request would be sent."""
+    """Number of documents without text, for which no request would be sent."""
     sources: tuple[str, ...]
     """Names of the new sources."""
     requests: int
-    """Different first requests of all texts; requests after a flagged answer are added to them."""
+    """Number of different first requests; requests after a flagged answer come on top."""
     journalled: int
-    """Requests that are answered already."""
+    """Number of these requests that the journal answers already."""
     tokens_in: int
-    """Tokens that the model reads."""
+    """Number of tokens that the model would read."""
     tokens_out: int
-    """Tokens that it writes."""
+    """Number of tokens that it would write."""
     counted: str
-    """How tokens were counted, in words."""
+    """How tokens were counted, as a phrase."""
     price: float | None
-    """Price; None where none is given."""
+    """Price, in the currency of the price per token; None if that is not given."""
     seconds: float | None
     """Time; None where it is not known."""
     pace: str
-    """Pace behind the time, in words."""
+    """Pace from which the time follows, as a phrase."""
     retries: int
-    """Most requests for a text after flagged answers."""
+    """Maximum number of further requests for a text after flagged answers."""
     length: str
-    """Expected length of an answer, in words."""
+    """Assumed length of an answer, as a clause."""
     noun: str = "document"
-    """Noun of `documents`."""
+    """Noun of `documents`, in print."""
     batched: bool = False
     """Whether the price is that of batches, which is half."""
 
@@ -62,7 +62,7 @@ class CostEstimate:
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """Names and values of the estimate, in words."""
+        """Names and values of the estimate, as they are printed."""
         nouns = f"{self.noun}s"
         documents = counted(self.documents, self.noun, nouns)
         if self.empty:
@@ -73,14 +73,14 @@ class CostEstimate:
         return (
             (nouns, documents),
             ("sources", ", ".join(self.sources)),
-            ("requests", self._requests_in_words()),
+            ("requests", self._request_words()),
             ("tokens in", tokens_in),
             ("tokens out", tokens_out),
-            ("price", self._price_in_words()),
+            ("price", self._price_words()),
             ("time", time),
         )
 
-    def _requests_in_words(self) -> str:
+    def _request_words(self) -> str:
         """Write the number of requests, and how many may be repeated."""
         left = self.requests - self.journalled
         words = f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already)"
@@ -88,7 +88,7 @@ class CostEstimate:
             words += f"; up to {self.retries} more for each text whose answers are flagged"
         return words
 
-    def _price_in_words(self) -> str:
+    def _price_words(self) -> str:
         """Write the price, or how to give one."""
         if self.price is None:
             return "give one with --price IN,OUT per million tokens"
@@ -103,59 +103,73 @@ def estimate(
     requests_per_minute: float | None = None,
     journal: Journal | None = None,
 ) -> CostEstimate:
-    """Estimate the cost of the requests that are left; sends none and needs no key.
+    """Estimate the cost of the requests that the journal does not answer; sends none of them.
 
-    `price` is the price of a million tokens read, and of a million tokens written. Tokens are
-    counted by the model's tokenizer if it is on this machine, or else estimated.
+    Tokens are counted by the model's tokenizer if it is on this machine, or else estimated.
+
+    Parameters
+    ----------
+    inputs : GenerationInputs
+        The requests.
+    llm : LLM
+        The model; no key is needed.
+    price : pair of float, optional
+        Price of a million tokens read, and of a million tokens written.
+    requests_per_minute : float, optional
+        Pace that the server allows.
+    journal : Journal, optional
+        Earlier answers; by default the model's journal in the cache.
     """
     price_of(0, 0, price)  # refuses a wrong price before anything is counted
-    with journal_of(llm) if journal is None else nullcontext(journal) as known:
-        requests, left = _requests(inputs, llm, known)
+    # Only a journal that was opened here is closed.
+    with journal_of(llm) if journal is None else nullcontext(journal) as open_journal:
+        request_count, unanswered = _unanswered_requests(inputs, llm, open_journal)
     counter = counting(llm)
-    read = sum(counter.count([prompt.text for prompt, _ in left])) + TEMPLATE_TOKENS * len(left)
+    prompt_tokens = counter.count([prompt.text for prompt, _ in unanswered])
+    tokens_in = sum(prompt_tokens) + TEMPLATE_TOKENS * len(unanswered)
     if inputs.answer_tokens is None:
         length = "a rewrite is as long as its text"
-        answers = counter.count([text for _, text in left])
+        answer_tokens = counter.count([text for _, text in unanswered])
     else:
         length = f"{inputs.answer_noun} has {inputs.answer_tokens:,} tokens"
-        answers = [inputs.answer_tokens] * len(left)
-    most = inputs.settings.max_tokens
-    written = sum(answers if most is None else [min(most, tokens) for tokens in answers])
-    cost = price_of(read, written, price)
+        answer_tokens = [inputs.answer_tokens] * len(unanswered)
+    limit = inputs.settings.max_tokens
+    if limit is not None:
+        answer_tokens = [min(limit, tokens) for tokens in answer_tokens]
+    tokens_out = sum(answer_tokens)
+    cost = price_of(tokens_in, tokens_out, price)
     if cost is not None and llm.batched:
         cost *= BATCH_PRICE
-    workload = Workload(requests=len(left), tokens_in=read, tokens_out=written)
+    workload = Workload(requests=len(unanswered), tokens_in=tokens_in, tokens_out=tokens_out)
     pace = time_of(llm, workload, requests_per_minute)
-    empty = sum(rejected.reason == EMPTY for rejected in inputs.rejected)
-    journalled, retries = requests - len(left), inputs.settings.attempts - 1
     return CostEstimate(
-        documents=inputs.chosen,
-        empty=empty,
+        documents=inputs.text_count,
+        empty=sum(rejected.reason == EMPTY for rejected in inputs.rejected),
         sources=tuple(inputs.sources),
-        requests=requests,
-        journalled=journalled,
-        tokens_in=read,
-        tokens_out=written,
+        requests=request_count,
+        journalled=request_count - len(unanswered),
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
         counted=counter.description,
         price=cost,
         seconds=pace.seconds,
         pace=pace.basis,
-        retries=retries,
+        retries=inputs.settings.attempts - 1,
         length=length,
         noun=inputs.noun,
         batched=llm.batched,
     )
 
 
-def _requests(
+def _unanswered_requests(
     inputs: GenerationInputs, llm: LLM, journal: Journal
 ) -> tuple[int, list[tuple[Prompt, str]]]:
-    """Count the different requests; also return prompt and text of those without an answer."""
+    """Return the number of different requests, and prompt and text of those without an answer."""
     requests = dict[str, tuple[Prompt, str]]()
     for sampling in inputs.sources.values():
-        for template, task in inputs.questions():
+        for template, task in inputs.first_requests():
             prompt = Prompt(text=template.render(task.text, task.title))
-            key = request_key(llm, prompt, sampling, task.attempt(1))
+            key = request_key(llm, prompt, sampling, task.request_number(1))
             requests.setdefault(key, (prompt, task.text))
     answered = journal.read(requests)
     return len(requests), [request for key, request in requests.items() if key not in answered]

@@ -1,4 +1,8 @@
-"""The result of a generation: new documents, those left out, and every answer of the model."""
+"""The result of a generation: new documents, those left out, and every answer of the model.
+
+A *source* is the author of documents, such as ``human`` or a model at a temperature. A *task* is a
+text to put into a prompt; the document of a task is *left out* if no answer passed the checks.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,10 @@ LEFT_OUT = pl.Schema(
         "message": pl.String(),
     }
 )
-"""Columns of the documents without a good answer."""
+"""Columns of the documents without a good answer: the fields of `Rejected`, with id and source."""
 
 _SETTINGS = ("top_p", "max_tokens", "seed", "attempts", "first")
-"""Settings that the spec holds."""
+"""Fields of `GenerationSettings` that the spec of a result holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,23 +46,23 @@ class SourceSummary:
     temperature: float
     """Temperature of its answers."""
     documents: int
-    """Documents to write."""
+    """Number of documents to write."""
     rewritten: int
-    """Documents written, from a text or from a query."""
+    """Number of documents written, from a text or from a query."""
     rejected: Mapping[str, int]
-    """Documents without a good answer, by reason."""
+    """Number of documents without a good answer, by reason."""
     flags: Mapping[str, int]
-    """Answers by flag; an answer may have several."""
+    """Number of answers with each flag; an answer may have several flags."""
     answers: int
-    """Number of answers."""
+    """Number of answers, good or not."""
     fresh: int
-    """Answers to requests of this call; the others were in the journal."""
+    """Number of answers to requests of this call; the others were in the journal."""
     cut: int
-    """Rewrites of a text that was cut."""
+    """Number of documents written from a text that was cut."""
     prompt_tokens: int
-    """Number of tokens that the model read."""
+    """Number of tokens that the model read, for all answers."""
     completion_tokens: int
-    """Number of tokens that it wrote."""
+    """Number of tokens that the model wrote, in all answers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,12 +76,13 @@ class Generated:
     answers: pl.DataFrame
     """Every answer, good or not.
 
-    Columns: ``id`` and ``source`` of its document, and those of `batched_requests.RECORD`.
+    Columns: ``id`` and ``source`` of its document, and those of `batched_requests.ANSWER_COLUMNS`
+    except ``row``.
     """
     summaries: tuple[SourceSummary, ...]
-    """Counts by new source."""
+    """Counts for each new source."""
     spec: Mapping[str, Any]
-    """How it was made; plain JSON values."""
+    """How the documents were made: model, prompt, options and inputs, as plain JSON values."""
 
     @property
     def unanswered(self) -> int:
@@ -86,7 +91,10 @@ class Generated:
 
 
 def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
-    """List every answer of each source; `ids` has, by source, the id of each task's row."""
+    """List every answer of each source, with its document.
+
+    `ids` holds, by source, the ids of documents in the order of the rows that tasks refer to.
+    """
     tables = []
     for source, outcome in outcomes.items():
         records = pl.concat(outcome.records)
@@ -100,7 +108,7 @@ def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series
 def left_out_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
     """List the documents without a good answer in each source, with the columns of `LEFT_OUT`.
 
-    `ids` has, by source, the id of each task's row.
+    `ids` holds, by source, the ids of documents in the order of the rows that tasks refer to.
     """
     rows = []
     for source, outcome in outcomes.items():
@@ -126,30 +134,30 @@ def summaries(
 
 
 def _summary(inputs: GenerationInputs, source: str, outcome: RoundOutcome) -> SourceSummary:
-    """Count the answers of a source: used, flagged and rejected ones."""
+    """Count the documents and answers of a source."""
     records = pl.concat(outcome.records)
-    flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
-    reasons = Counter(rejected.reason for rejected in outcome.rejected)
+    flag_counts = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
+    reason_counts = Counter(rejected.reason for rejected in outcome.rejected)
     sums = records.select("fresh", "prompt_tokens", "completion_tokens").sum()
     fresh, prompt_tokens, completion_tokens = sums.row(0)
-    sampling, cut = inputs.sources[source], outcome.accepted.keys() & outcome.words.keys()
+    written_from_cut_text = outcome.accepted.keys() & outcome.cut_lengths.keys()
     return SourceSummary(
         source=source,
-        temperature=sampling.temperature,
-        documents=inputs.chosen,
+        temperature=inputs.sources[source].temperature,
+        documents=inputs.text_count,
         rewritten=len(outcome.accepted),
-        rejected=dict(sorted(reasons.items())),
-        flags=dict(flags.iter_rows()),
+        rejected=dict(sorted(reason_counts.items())),
+        flags=dict(flag_counts.iter_rows()),
         answers=records.height,
         fresh=int(fresh),
-        cut=len(cut),
+        cut=len(written_from_cut_text),
         prompt_tokens=int(prompt_tokens),
         completion_tokens=int(completion_tokens),
     )
 
 
 def spec_of(llm: LLM, inputs: GenerationInputs, collection: Collection) -> dict[str, Any]:
-    """Describe the requests, and the collection that they are about."""
+    """Describe model, prompt, options and collection of the requests, as plain JSON values."""
     prompt = {"name": inputs.template.name, "text": inputs.template.text}
     if inputs.template.path:
         prompt["file"] = inputs.template.path

@@ -17,12 +17,12 @@ from ranktilt.errors import DataError, UserError
 
 MANIFEST = "manifest.json"
 """Name of the file."""
-WHAT = {
+COMMANDS = {
     "rewrites": "ranktilt generate rewrite",
     "answers": "ranktilt generate answer",
     "versions": "ranktilt generate versions",
 }
-"""Command that writes a folder, by the kind of the folder."""
+"""Command that writes a folder, by the kind of generated documents in it."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 """Packages whose versions are recorded."""
 
@@ -51,7 +51,17 @@ class _Manifest(msgspec.Struct):
 
 
 def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rewrites") -> bytes:
-    """Describe a folder as JSON: how it was made, and hashes of its files and inputs by path."""
+    """Describe a folder as JSON: how it was made, and hashes of its files and inputs.
+
+    Parameters
+    ----------
+    spec : mapping
+        How the collection was made; its ``inputs`` are hashes of the files that were read, by path.
+    files : mapping
+        Hashes of the files that were written, by their path in the folder.
+    kind : str, optional
+        Kind of generated documents, a key of `COMMANDS`.
+    """
     packages = {}
     for name in _PACKAGES:
         try:
@@ -59,7 +69,7 @@ def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rew
         except PackageNotFoundError:
             continue
     content = {
-        "what": WHAT[kind],
+        "what": COMMANDS[kind],
         "version": 1,
         "ranktilt": __version__,
         "packages": packages,
@@ -68,14 +78,24 @@ def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rew
         "files": dict(files),
     }
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    # A path may not be UTF-8; an escape of JSON is read back as the same name.
+    # A path may hold bytes that are no UTF-8. As escapes of JSON they are read back unchanged.
     return text.encode(errors="backslashreplace")
 
 
 def require_ours(
     folder: Path, collection_path: str | Path | None = None, kind: str = "rewrites"
 ) -> None:
-    """Refuse a folder with files that are not an earlier output of the same collection."""
+    """Refuse a folder that holds anything but an earlier output, made from the same collection.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; it may be missing.
+    collection_path : str or Path, optional
+        Path of the collection that the new output is made from; unchecked if None.
+    kind : str, optional
+        Kind of generated documents, a key of `COMMANDS`.
+    """
     try:
         require_folder(folder)
         if not folder.exists():
@@ -113,7 +133,7 @@ def _read(file: Path, kind: str) -> _Manifest | None:
         text = read_text(file)
         content = msgspec.json.decode(text)
         require_single_keys(file, text, content)
-        if not isinstance(content, dict) or content.get("what") != WHAT[kind]:
+        if not isinstance(content, dict) or content.get("what") != COMMANDS[kind]:
             return None
         return msgspec.convert(content, _Manifest)
     except (RecursionError, ValueError) as error:

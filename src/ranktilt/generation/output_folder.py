@@ -56,10 +56,10 @@ class SavedFolder:
 
 
 def open_folder(folder: str | Path, collection_path: str | None, kind: str = "rewrites") -> Path:
-    """Find the folder to write, following links.
+    """Return the folder to write, with links followed.
 
-    A folder with files that are not an earlier output of the same collection is refused: they would
-    be lost. `kind` is what the folder holds, a key of `manifest.WHAT`.
+    A folder with other files than an earlier output from the same collection is refused, because
+    these files would be lost. `kind` is a key of `ranktilt.generation.manifest.COMMANDS`.
     """
     target = Path(os.path.realpath(folder))
     require_ours(target, collection_path, kind)
@@ -90,8 +90,22 @@ def write_folder(
 ) -> None:
     """Write a collection, its data card, every answer and a manifest.
 
-    `judged` are judgments by split. With `rows_per_file` the documents are Parquet files of so many
-    each; see `ranktilt.data.save.save`.
+    Parameters
+    ----------
+    folder : Path
+        The folder, new or to be replaced.
+    generated : Generated
+        The collection, with answers and texts left out.
+    judged : mapping
+        Judgments by split.
+    card : str
+        The data card, in Markdown.
+    spec : mapping
+        How the collection was made, for the manifest.
+    kind : str, optional
+        Kind of generated documents, a key of `ranktilt.generation.manifest.COMMANDS`.
+    rows_per_file : int, optional
+        Documents per Parquet file; without it all documents are JSON lines in one file.
     """
     collection = generated.collection
     contents: dict[str, Content] = {
@@ -117,8 +131,8 @@ def _left_out(left_out: pl.DataFrame) -> bytes:
 
 
 def _answers(generated: Generated) -> bytes:
-    """Return all answers as compressed JSON lines, without empty fields."""
-    answers = generated.answers.with_columns(used=_used(generated))
+    """Return all answers as JSON lines, without empty fields."""
+    answers = generated.answers.with_columns(used=_is_used(generated))
     columns = answers.select(pl.col("id").alias("_id"), "source", *_ANSWER_COLUMNS)
     lines = []
     for row in columns.iter_rows(named=True):
@@ -127,10 +141,11 @@ def _answers(generated: Generated) -> bytes:
     return b"".join(lines)
 
 
-def _used(generated: Generated) -> pl.Expr:
+def _is_used(generated: Generated) -> pl.Expr:
     """Tell whether an answer is in the collection.
 
-    It is good, and its document was not left out for another part, such as its title.
+    It then has no flag, and its document was not left out because of another part, such as the
+    title.
     """
     key = pl.concat_str("source", "id", separator="\0")
     left_out = generated.left_out.select(key.alias("key"))["key"]

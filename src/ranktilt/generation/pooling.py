@@ -1,7 +1,9 @@
-"""Pooling: the documents that are worth a rewrite, as they are judged or a ranker finds them.
+"""Pooling: choose the documents that are worth a rewrite.
 
 To rewrite a large collection costs money, and most of its documents are never ranked high enough to
-matter. A *pool* is those that are judged, or that some ranker returns among its first for a query.
+matter. A *pool* holds the documents that are judged, or that a ranker returns among its first
+results for some query. *Twins* are an original document and its rewrites: they have the same
+``origin``.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores, cut
 from ranktilt.rankers.candidates import check_reranked
 
 JUDGED = "judged"
-"""Name of a pool of judged documents alone."""
+"""Name of the reason that a document is judged."""
 USUAL_DEPTH = 100
-"""Documents that a ranker adds for each query, unless another number is given."""
-Flags = npt.NDArray[np.bool_]
+"""Number of documents that a ranker adds for each query, by default."""
+Mask = npt.NDArray[np.bool_]
 """Whether each document is chosen, in the collection's order."""
 
 
@@ -38,9 +40,9 @@ class Reason:
     name: str
     """``judged``, or the text of a ranker."""
     documents: int
-    """Documents chosen for this reason."""
+    """Number of documents chosen for this reason."""
     alone: int
-    """Documents chosen for no other reason."""
+    """Number of documents chosen for this reason and no other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,19 +52,19 @@ class Pool:
     ids: pl.Series
     """Ids of the chosen documents, in the collection's order."""
     reasons: tuple[Reason, ...]
-    """Judgments first, then the rankers."""
+    """Why documents are in the pool: judgments first, then the rankers."""
     documents: int
-    """Documents of the source in the collection, chosen or not."""
+    """Number of documents to choose from, those of one source."""
     queries: int
     """Number of queries that documents were chosen for."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the pool: ``of`` (its source), ``rankers`` and ``depth``; and the collection's
-    ``path`` and ``split``.
+    """Options of the pool: ``of`` (the source of its documents), ``rankers`` and ``depth``; and the
+    collection's ``path`` and ``split``.
     """
 
     @property
     def saved(self) -> int:
-        """Documents that need no rewrite."""
+        """Number of documents that need no rewrite."""
         return self.documents - len(self.ids)
 
     @property
@@ -94,25 +96,35 @@ def pool(
 ) -> Pool:
     """Choose the documents that can matter to an audit: judged ones, and those that rankers find.
 
-    Judged documents are chosen whatever their grade: Relative Δ counts the relevant ones, and a
-    system found those of grade 0 likely enough to be judged. Each ranker ranks the documents of the
-    source `of` alone, and adds `depth` of them for each judged query (all queries if nothing is
-    judged), or fewer if its ``@k`` is smaller.
+    Judged documents are chosen whatever their grade. Relevant ones count in Relative Δ. Those of
+    grade 0 were judged because some system ranked them high, so other rankers may too.
+
+    Parameters
+    ----------
+    collection : Collection
+        The collection; if no document has a source, all get `of`.
+    rankers : sequence of Ranker
+        Each ranks the documents of the source alone, for each judged query, or for all queries if
+        nothing is judged.
+    depth : int, optional
+        Number of documents that a ranker adds for each query; fewer if its ``@k`` is smaller.
+    of : str, optional
+        Source of the documents to choose from.
     """
     rankers, collection = list(rankers), with_named_side(collection, of)
     _check(collection, rankers, depth, of)
     originals = _originals(collection, of)
-    chosen = {JUDGED: originals.ids.is_in(originals.qrels["doc_id"].implode()).to_numpy()}
+    masks = {JUDGED: originals.ids.is_in(originals.qrels["doc_id"].implode()).to_numpy()}
     for number, ranker in enumerate(rankers):
         report("pooling", number, len(rankers))
-        chosen[repr(ranker)] = _retrieved(ranker, originals, depth)
+        masks[repr(ranker)] = _is_retrieved(ranker, originals, depth)
     report("pooling", len(rankers), len(rankers))
     # How many reasons there are for each document.
-    reason_counts = np.sum(list(chosen.values()), axis=0)
+    reason_counts = np.sum(list(masks.values()), axis=0)
     reasons = []
-    for name, flags in chosen.items():
-        alone = int((flags & (reason_counts == 1)).sum())
-        reasons.append(Reason(name=name, documents=int(flags.sum()), alone=alone))
+    for name, mask in masks.items():
+        alone = int((mask & (reason_counts == 1)).sum())
+        reasons.append(Reason(name=name, documents=int(mask.sum()), alone=alone))
     return Pool(
         ids=originals.ids.filter(pl.Series(reason_counts > 0)),
         reasons=tuple(reasons),
@@ -127,11 +139,12 @@ def pool(
     )
 
 
-def pooled(collection: Collection, chosen: Pool) -> Collection:
-    """Return the collection as if only a pool had been rewritten.
+def restrict_to_pool(collection: Collection, chosen: Pool) -> Collection:
+    """Return the collection as if only the documents of a pool had been rewritten.
 
-    The pool's source keeps all its documents, other sources the twins of chosen ones. Documents
-    have a Boolean column ``pool``. Judgments of documents that are left out are left out too.
+    The pool's source keeps all its documents; other sources keep the twins of chosen documents.
+    The Boolean column ``pool`` marks chosen documents and their twins. Judgments of documents that
+    are left out are left out too.
 
     Raises
     ------
@@ -148,15 +161,15 @@ def pooled(collection: Collection, chosen: Pool) -> Collection:
     origins = docs.filter(pl.col("id").is_in(chosen.ids.implode()))["origin"]
     docs = docs.with_columns(pl.col("origin").is_in(origins.implode()).alias(POOL))
     docs = docs.filter((pl.col("source") == chosen.spec["of"]) | pl.col(POOL))
-    gone = collection.docs.join(docs, on="id", how="anti")["id"]
-    qrels = collection.qrels.filter(~pl.col("doc_id").is_in(gone.implode()))
+    left_out = collection.docs.join(docs, on="id", how="anti")["id"]
+    qrels = collection.qrels.filter(~pl.col("doc_id").is_in(left_out.implode()))
     return Collection(
         docs, collection.queries, qrels, {**collection.spec, "pool": dict(chosen.spec)}
     )
 
 
 def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
-    """Refuse an unknown source, a depth below 1, and a pool with nothing in it."""
+    """Refuse an unknown source, a depth below 1, no reason to choose documents, and bad rankers."""
     if of not in collection.sources:
         raise collection.unknown_source(of)
     if depth < 1:
@@ -182,18 +195,19 @@ def _originals(collection: Collection, of: str) -> Collection:
     )
 
 
-def _retrieved(ranker: Ranker, originals: Collection, depth: int) -> Flags:
-    """Tell which documents a ranker finds for any query, down to a depth."""
-    # None: a ranker of a pool searches the collection, so its lists hold no given candidates.
-    run = check_reranked(_no_deeper(ranker, depth).rank(originals), None, ranker)
-    _offsets, docs, _scores = cut(_lists(run, originals), originals.tie_keys(), depth)
-    flags = np.zeros(originals.docs.height, dtype=bool)
-    flags[docs] = True
-    return flags
+def _is_retrieved(ranker: Ranker, originals: Collection, depth: int) -> Mask:
+    """Tell for each document whether a ranker finds it for any query, down to a depth."""
+    run = _limit_depth(ranker, depth).rank(originals)
+    # A ranker of a pool searches the collection: it re-ranks no candidates.
+    run = check_reranked(run, candidates=None, ranker=ranker)
+    _offsets, rows, _scores = cut(_ranked_lists(run, originals), originals.tie_keys(), depth)
+    mask = np.zeros(originals.docs.height, dtype=bool)
+    mask[rows] = True
+    return mask
 
 
-def _lists(run: Run, originals: Collection) -> Iterator[tuple[Rows, Scores]]:
-    """Yield rows and scores of each query's documents.
+def _ranked_lists(run: Run, originals: Collection) -> Iterator[tuple[Rows, Scores]]:
+    """Yield the documents of each query, as rows of the collection, with their scores.
 
     A live engine may return documents that `originals` lacks, such as rewrites; they are left out.
     """
@@ -204,16 +218,15 @@ def _lists(run: Run, originals: Collection) -> Iterator[tuple[Rows, Scores]]:
         yield list_rows[is_known], scores[is_known]
 
 
-def _no_deeper(ranker: Ranker, depth: int) -> Ranker:
-    """Return the same ranker, with no more results than the pool takes.
+def _limit_depth(ranker: Ranker, depth: int) -> Ranker:
+    """Return the ranker with at most `depth` results for each query.
 
-    Only a first stage is changed: a re-ranker needs all its candidates. `ranker.depth` is the
-    number of results that it returns, and `k` the option that sets it, which rankers of other
-    packages may lack.
+    Only a first stage is changed, because a re-ranker needs all its candidates. The option ``k``
+    sets the number of results; rankers of other packages may lack it.
     """
     if not isinstance(ranker, FirstStage):
         return ranker
-    has_depth = "k" in {option.name for option in fields(ranker)}
-    if not has_depth or ranker.depth <= depth:
+    has_k = "k" in {option.name for option in fields(ranker)}
+    if not has_k or ranker.depth <= depth:
         return ranker
     return replace(ranker, k=depth)

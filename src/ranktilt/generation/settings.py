@@ -1,6 +1,7 @@
-"""Options of generated texts: those of all, those of rewrites, and those of answers.
+"""Options of generated texts: shared ones, those of rewrites, and those of answers to queries.
 
-An option that is None is not set: the model, the prompt or the checks decide.
+An option that is None is not set. Its value then comes from the model, the prompt or the checks. A
+*source* is the author of a document, such as ``human`` or a model.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from ranktilt.field_checks import check_fields
 if TYPE_CHECKING:
     from ranktilt.llm.base import Sampling
 
-DRAWS_APART = 1_000
-"""Numbers that are reserved for the attempts at one answer.
+ATTEMPTS_PER_ANSWER = 1_000
+"""Request numbers that are reserved for the attempts at one answer.
 
-Each request has a number of its own, so that no stored answer is read twice. The second document of
-a query therefore begins at 1,000, the third at 2,000.
+Requests with the same prompt are told apart by number, so that no stored answer is used for two of
+them. The attempts at a query's first document are numbered from 1, those at its second document
+from 1,001, and so on.
 """
 
 
@@ -33,20 +35,20 @@ class GenerationSettings:
     prompt: str | Path
     """Name of a prompt, or a file."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.2,)
-    """Sampling temperatures; each makes a source of its own."""
+    """Sampling temperatures; the texts of each become a separate source."""
     top_p: float = 1.0
     """Nucleus sampling: probability mass to draw from, the likeliest tokens first."""
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Maximum tokens of an answer."""
     seed: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Random seed, for models that honour one."""
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 3
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=ATTEMPTS_PER_ANSWER)] = 3
     """Maximum attempts until an answer passes the checks."""
     source: str | None = None
     """Name of the new source. By default the model's name; for a rewrite at temperature T it ends
     in ``-tmpT``."""
     first: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Write only the first texts, for a trial: how many."""
+    """For a trial: number of documents to rewrite, or of queries to answer, from the first on."""
 
     def __post_init__(self) -> None:
         check_fields(self, "generation")

@@ -29,15 +29,16 @@ DOCUMENT_SLOTS = ("text", "title")
 """Slots of a prompt about a document."""
 QUERY_SLOTS = ("query",)
 """Slots of a prompt about a query."""
-_LIMITS: Mapping[str, Mapping[str, float]] = {
+_LIMITS_BY_PROMPT: Mapping[str, Mapping[str, float]] = {
     "summarise": {"shortest": 0.1, "longest": 1.0},
     "polish": {"copied": 1.0},
     "shorten": {"shortest": 0.2, "longest": 0.9},
 }
-"""Limits of the answers to our own prompts, where they are not the usual ones.
+"""Limits for the answers to our own prompts that differ from the usual ones.
 
-All are shares of the text's words, as in `ranktilt.generation.checks.RewriteLimits`: a summary may
-have a tenth of them, and of polished texts only complete copies are flagged.
+Each is a share of the words of the text to rewrite, as in
+`ranktilt.generation.checks.RewriteLimits`. A summary may have as few as a tenth of these words. A
+polished text is flagged only if it is a complete copy.
 """
 
 
@@ -56,9 +57,9 @@ class PromptTemplate:
     path: str = ""
     """Path of the prompt's file; empty for RankTilt's prompts."""
     limits: Mapping[str, float] = field(default_factory=dict)
-    """Limits of the checks, by name, that suit its answers better than the usual ones."""
+    """Limits that replace the usual ones of `ranktilt.generation.checks.RewriteLimits`, by name."""
     slots: tuple[str, ...] = DOCUMENT_SLOTS
-    """Slots that it may have, the first of which it must have."""
+    """Slots that the instruction may have; it must have the first of them."""
     _parts: Slots = field(default=(), init=False, repr=False, compare=False)
     """The instruction, divided at its slots."""
 
@@ -91,12 +92,13 @@ def template(name: str | Path) -> PromptTemplate:
 
     A file with the name of a prompt is written ``./paper``.
     """
-    # Not among the names that an error lists: it writes titles, and no user chooses it for texts.
+    # An error for an unknown name lists `names`. The prompt for titles is not in that list: our
+    # code asks for it, users do not.
     names = (*PROMPTS, TITLE) if name == TITLE else PROMPTS
     prompt = find_prompt(name, names, "ranktilt.generation", slot="text")
     if name in names:
         return PromptTemplate(
-            name=prompt.name, text=prompt.text, limits=_LIMITS.get(prompt.name, {})
+            name=prompt.name, text=prompt.text, limits=_LIMITS_BY_PROMPT.get(prompt.name, {})
         )
     return PromptTemplate(name=prompt.name, text=prompt.text, path=prompt.location)
 

@@ -1,4 +1,8 @@
-"""Apply the choice of a bench: correct a saved run, or save the corrected ranker."""
+"""Apply the choice of a bench: correct a saved run, or save the corrected ranker.
+
+A *bench* compares *candidates*, each a correction of a ranker (the *baseline*) at some strength,
+and chooses one. A *fit* is a set of numbers that a correction has learned from queries.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +42,19 @@ def apply(
 ) -> Run:
     """Correct all lists of a run as a bench chose.
 
-    Each list is re-ranked down to the depth that the bench corrected (`Remedy.depth`). Results
-    below that follow in their order, with lower scores, so the corrected run has all results of the
-    run.
+    Each list is re-ranked down to the depth that the bench corrected. Lower results keep their
+    order and get lower scores, so no result of the run is lost.
 
     Parameters
     ----------
     bench : Bench
-        What `mitigate` returned for this run, or for its ranker.
+        The bench of this run, or of its ranker, as `mitigate` returns it.
     collection : Collection
         The documents with their groups.
     run : Run
         The run to correct, with any queries.
     candidate : Candidate, optional
-        A selected candidate of the bench; by default the one that `Choice.applied` names.
+        A selected candidate of the bench; by default the one that the bench chose.
 
     Returns
     -------
@@ -62,9 +65,9 @@ def apply(
     Raises
     ------
     UserError
-        If no candidate is chosen, or the chosen one is no correction of lists.
+        If no candidate is chosen, or the chosen one changes the ranker and not its lists.
     """
-    candidate = candidate or _applied(bench)
+    candidate = candidate or _chosen_candidate(bench)
     correction = _correction(bench, candidate)
     remedy = bench.remedy(candidate.name)
     if correction is None or remedy is None:
@@ -84,18 +87,19 @@ def apply(
 def save_ranker(
     bench: Bench, collection: Collection, folder: Path, candidate: Candidate | None = None
 ) -> str:
-    """Save the ranker that a bench chose in a folder, and return its text for ``-r``.
+    """Save the ranker that a bench chose in a folder, and return its text for the option ``-r``.
 
-    The folder holds the text (``ranker.txt``), the fit where there is one, and the queries that the
-    correction was fitted on or chosen by (``queries.json``), which an audit leaves out.
+    The folder gets the text (``ranker.txt``), the fit if there is one, and the queries that the
+    correction was fitted on or chosen by (``queries.json``), which an audit leaves out. The
+    candidate is by default the one that the bench chose.
 
     Raises
     ------
     UserError
         If no candidate is chosen, or a file cannot be written.
     """
-    candidate = candidate or _applied(bench)
-    before, stage = _last_stage(bench, candidate)
+    candidate = candidate or _chosen_candidate(bench)
+    earlier_stages, stage = _last_stage(bench, candidate)
     options, files = dict(stage.options), dict[Path, bytes]()
     fit = _fit(bench, stage)
     if fit is not None:
@@ -107,28 +111,28 @@ def save_ranker(
         file = folder / QUERIES_FILE
         options["chosen_by"] = str(file)
         files[file] = _seen_queries(bench, collection).to_json()
-    text = ">>".join([*before, str(replace(stage, options=options))])
+    text = ">>".join([*earlier_stages, str(replace(stage, options=options))])
     files[folder / RANKER_FILE] = f"{text}\n".encode()
     write_files(files)
     return text
 
 
-def _applied(bench: Bench) -> Candidate:
+def _chosen_candidate(bench: Bench) -> Candidate:
     """Return the candidate to apply; refuse a bench that chose none."""
-    applied = bench.choose().applied
-    if applied is None:
-        raise UserError(f"nothing to apply: {bench.choose().outcome}")
-    return applied
+    choice = bench.choose()
+    if choice.applied is None:
+        raise UserError(f"nothing to apply: {choice.outcome}")
+    return choice.applied
 
 
 def _last_stage(bench: Bench, candidate: Candidate) -> tuple[list[str], Stage]:
     """Return the texts of a candidate's stages but the last, and its last stage."""
     baseline = f"{bench.baseline.ranker}>>"
     if candidate.ranker.startswith(baseline):
-        # The text of a run may be any file's name, which is no ranker's.
+        # The baseline may be a run, whose text is the name of a file and cannot be parsed.
         return [bench.baseline.ranker], parse_stages(candidate.ranker.removeprefix(baseline))[0]
-    *before, last = parse_stages(candidate.ranker)
-    return [str(stage) for stage in before], last
+    *earlier_stages, last = parse_stages(candidate.ranker)
+    return [str(stage) for stage in earlier_stages], last
 
 
 def _correction(bench: Bench, candidate: Candidate) -> Correction | None:
@@ -136,16 +140,16 @@ def _correction(bench: Bench, candidate: Candidate) -> Correction | None:
 
     None if the candidate changes the ranker itself, as a projection does.
     """
-    _, stage = _last_stage(bench, candidate)
-    kind = CORRECTIONS.get(stage.name)
-    if kind is None:
+    _earlier_stages, stage = _last_stage(bench, candidate)
+    correction_class = CORRECTIONS.get(stage.name)
+    if correction_class is None:
         return None
-    hints = get_type_hints(kind)
+    hints = get_type_hints(correction_class)
     options: dict[str, Any] = {
         name: read_value(text, hints[name], f"option {name!r} of {stage.name}")
         for name, text in stage.options.items()
     }
-    correction = kind(k=stage.k, **options)
+    correction = correction_class(k=stage.k, **options)
     fit = _fit(bench, stage)
     if isinstance(correction, FittedCorrection) and isinstance(fit, Fit):
         return replace(correction, learned=fit)
@@ -153,7 +157,7 @@ def _correction(bench: Bench, candidate: Candidate) -> Correction | None:
 
 
 def _fit(bench: Bench, stage: Stage) -> Fit | Direction | None:
-    """Return what the method of a stage learned; None if it learned nothing."""
+    """Return the fit of a stage's method; None if the method learns nothing."""
     if "project" in stage.options:
         return bench.fits.direction
     fits: Mapping[str, Fit | None] = {"offset": bench.fits.offset, "causal": bench.fits.causal}

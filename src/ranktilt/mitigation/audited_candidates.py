@@ -1,4 +1,8 @@
-"""Audit the candidates of a bench."""
+"""Audit the candidates of a bench.
+
+A *candidate* is a correction of a ranker at some strength; the *baseline* is the ranker without any
+correction. A *question* is a measure or another estimand, such as ``Share@10``.
+"""
 
 from __future__ import annotations
 
@@ -46,21 +50,21 @@ class BenchOptions:
     pairs: tuple[Pair, ...]
     """Pairs of groups that are compared."""
     ties: str
-    """How tied documents are treated, as in `audit`."""
+    """How tied documents count, a value of the parameter `ties` of `ranktilt.audit`."""
     test: str
-    """Test that gives p, as in `audit`."""
+    """Test that gives p, a value of the parameter `test` of `ranktilt.audit`."""
     correction: str
-    """How p are corrected for several tests, as in `audit`."""
+    """Correction of p for several tests, such as ``holm``."""
     margin: float
     """Largest tilt that counts as level, in points."""
     resamples: int
-    """Number of resamples of the queries for each interval."""
+    """Number of bootstrap resamples of the queries for each interval."""
     seed: int
-    """Seed of the resamples."""
+    """Random seed of the resamples."""
 
     @property
     def inference(self) -> InferenceOptions:
-        """How changes and means get their intervals."""
+        """Options for the intervals and p of changes and means."""
         return InferenceOptions(
             resamples=self.resamples,
             seed=self.seed,
@@ -98,7 +102,7 @@ def prepare_candidates(
     *,
     is_grouped: bool = True,
 ) -> AuditInputs:
-    """Make the runs of candidates ready for an audit: check them, and join groups and judgments.
+    """Check the runs of candidates, and prepare their audit.
 
     Parameters
     ----------
@@ -107,12 +111,12 @@ def prepare_candidates(
     runs : mapping of Candidate to Run
         The runs, the baseline's first.
     questions : sequence of Estimand
-        What is measured, the primary question first.
+        The questions to answer, the primary one first.
     options : BenchOptions
         How candidates are compared.
     is_grouped : bool, optional
-        Whether groups are compared. If not, only the effectiveness is measured: that is so for the
-        reference's documents alone, which are a single group.
+        Whether groups are compared. If not, only effectiveness is measured, as for the reference's
+        documents alone, which are a single group.
     """
     named_runs = [
         replace(run, spec={**run.spec, "ranker": candidate.name, "name": candidate.name})
@@ -138,11 +142,23 @@ def prepare_candidates(
 def check_reference_runs(
     alone: Collection, runs: CandidateRuns, reference_runs: CandidateRuns, reference: str
 ) -> None:
-    """Refuse runs of the reference alone that do not fit the candidates or the documents."""
-    lacking = next((candidate for candidate in runs if candidate not in reference_runs), None)
-    if lacking is not None:
+    """Refuse runs of the reference's documents that lack a candidate, or have other documents.
+
+    Parameters
+    ----------
+    alone : Collection
+        The reference's documents.
+    runs : mapping of Candidate to Run
+        Runs over all documents.
+    reference_runs : mapping of Candidate to Run
+        Runs over the reference's documents.
+    reference : str
+        Name of the reference.
+    """
+    without_run = next((candidate for candidate in runs if candidate not in reference_runs), None)
+    if without_run is not None:
         raise UserError(
-            f"{lacking.name} has no run of {reference} documents alone, but others have; rank "
+            f"{without_run.name} has no run of {reference} documents alone, but others have; rank "
             "them with all candidates or with none"
         )
     for candidate, run in reference_runs.items():

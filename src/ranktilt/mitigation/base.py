@@ -1,7 +1,9 @@
 """Corrections: re-rankers that know the group of each document that they re-rank.
 
 A run is one list of documents for each query. An *entry* is one document in one list, with its
-score. `Correction.rescored` is all that a correction must do: it gives each entry a new score.
+score. A new correction only needs `Correction.rescore`, which gives each entry a new score, and
+`Correction.rule`, which describes it. A *fit* is a set of numbers that a correction has learned
+from queries.
 """
 
 from __future__ import annotations
@@ -51,9 +53,9 @@ class Fit(Result):
     """
 
     spec: Mapping[str, Any]
-    """How it was made: ranker, column and groups, seed, versions."""
+    """How the fit was made: ranker, column and groups, seed, versions."""
     queries: tuple[str, ...]
-    """Ids of the queries that it was learned from."""
+    """Ids of the queries that the fit was learned from."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,7 +87,7 @@ class Lists:
 
     @classmethod
     def from_run(cls, collection: Collection, run: Run, by: str) -> Self:
-        """Join a run with a collection's documents."""
+        """Find the entries of a run among a collection's documents."""
         rows = collection_rows(run, collection)[run.docs]
         return cls(collection=collection, run=run, by=by, rows=rows)
 
@@ -99,25 +101,25 @@ class Lists:
         """Index of each entry's group in `groups`; −1 for a document without a group."""
         return np.where(self.rows < 0, -1, self.groups.code[self.rows])
 
-    def two_sided(self, group: str) -> Ints:
-        """Divide the entries into two sides: one group, and all other groups together.
+    def side_codes(self, group: str) -> Ints:
+        """Return the side of each entry: 1 for `group`, 0 for any other group, −1 for no group.
 
-        Returns 1 for each entry of `group`, 0 for an entry of another group, and −1 for a document
-        without a group. `group` may be a union, such as ``Europe|Asia``.
+        `group` may be a union, such as ``Europe|Asia``.
         """
         groups = grouping(self.collection, self.by, (group, REST))
         code = np.where(self.rows < 0, -1, groups.code[self.rows])
         return np.where(code < 0, -1, code == groups.index(group))
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
-        """Return each entry's tie key: a number that decides the order of tied documents.
+        """Return each entry's tie key: of tied documents, the one with the smaller key is first.
 
-        See `Collection.tie_keys`. A document that the collection lacks has the key 0.
+        Keys are hashes, so they favour no group. A document that the collection lacks has the key
+        0.
         """
         # Such a document has the row −1, which reads the 0 at the end.
         return np.append(self.collection.tie_keys(), np.uint64(0))[self.rows]
 
-    def parts(self) -> Iterator[tuple[str, slice]]:
+    def slices(self) -> Iterator[tuple[str, slice]]:
         """Yield the id of each query, and the slice of its entries."""
         for query, (start, stop) in zip(
             self.run.queries, pairwise(self.run.offsets.tolist()), strict=True
@@ -149,11 +151,11 @@ class Correction(Ranker):
 
     @property
     def reads_scores(self) -> bool:
-        """Whether it needs the scores themselves; a correction without needs only their order."""
+        """Whether the correction needs scores, and not only the order of documents."""
         return False
 
     @abstractmethod
-    def rescored(self, lists: Lists) -> Scores:
+    def rescore(self, lists: Lists) -> Scores:
         """Return a new score for each entry; the old score where nothing changes."""
 
     @abstractmethod
@@ -181,14 +183,16 @@ class Correction(Ranker):
         if self.reads_scores and not run.scored:
             raise UserError(f"{self!r} reads scores, and {run.name} gives only an order")
         lists = Lists.from_run(collection, run, self.by)
-        scores = self.rescored(lists)
-        # Stable, so that tied documents keep their order.
-        best = [part.start + np.argsort(-scores[part], kind="stable") for _, part in lists.parts()]
+        scores = self.rescore(lists)
+        # A stable sort, so that tied documents keep their order.
+        best = [
+            span.start + np.argsort(-scores[span], kind="stable") for _query, span in lists.slices()
+        ]
         # A run without queries has no list to concatenate, hence the empty array.
         order = np.concatenate([np.empty(0, np.int64), *best])
-        # A file may rank by falling or by rising scores; the corrected run remembers which.
-        ordered = {"score_order": run.spec["score_order"]} if "score_order" in run.spec else {}
-        spec = {**reranked_spec(run, self), **ordered, **self.fit_provenance(collection)}
+        spec = {**reranked_spec(run, self), **self.fit_provenance(collection)}
+        if "score_order" in run.spec:  # whether the run's file ranks by falling or rising scores
+            spec["score_order"] = run.spec["score_order"]
         reranked = replace(run, docs=run.docs[order], scores=scores[order], spec=spec)
         if self.k is None:
             return reranked
@@ -209,7 +213,7 @@ class FittedCorrection(Correction):
     strength: float = field(default=1.0, kw_only=True)
     """How much of the correction is applied: 0 leaves a run as it is, 1 applies all of it."""
     learned: Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
-    """The fit itself, if it is in memory; then its file is not read."""
+    """The fit, if it is in memory, so that its file need not be read."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -240,7 +244,7 @@ class FittedCorrection(Correction):
         _ = self.fitted  # reads the file now, so that a bad one is refused before any work
 
     def fit_provenance(self, collection: Collection) -> dict[str, Any]:
-        if self.chosen_by:  # which names the queries of the fit, too
+        if self.chosen_by:  # this file names the queries of the fit too
             return super().fit_provenance(collection)
         return _provenance(self.fitted, self.fit, collection)
 
@@ -279,50 +283,53 @@ def run_of_depth(run: Run, collection: Collection, depth: int) -> Run:
     return replace(run, offsets=offsets, docs=docs, scores=scores)
 
 
-def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
+def reassign_scores(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
     """Return new scores for a list, under which its entries are in another order.
 
-    The list's own falling scores are handed out again: the first entry of the new order gets the
-    largest, and so on. Entries that were tied stay tied if they are neighbours in the new order,
-    and if they are on one `side` where sides are given. Any other entry that would tie with the one
+    The scores of the list are given to the entries anew: the first entry of the new order gets the
+    largest, and so on. Entries that were tied stay tied if they are neighbours in the new order
+    and on the same `side` (if sides are given). Any other entry that would tie with the entry
     before it gets the next smaller number that a float can hold.
 
     Parameters
     ----------
     order : ndarray of int64, shape (n_entries,)
-        Indexes of the entries in the new order, from the best to the worst.
+        Indices of the entries in the new order, from the best to the worst.
     scores : ndarray of float64, shape (n_entries,)
         Scores of the entries in the old order; they fall.
     side : ndarray of int64, shape (n_entries,), optional
-        Number of each entry's side in the old order.
+        Side of each entry in the old order, as a number.
     """
     if side is None and (order == np.arange(len(order))).all():
         return scores
-    before = np.append(order[:1], order[:-1])  # of each entry in the new order, the one before it
-    tied = scores[order] == scores[before]
+    previous = np.append(order[:1], order[:-1])  # for each entry of the new order, the one before
+    stays_tied = scores[order] == scores[previous]
     if side is not None:
-        tied &= side[order] == side[before]
-    new = np.empty_like(scores)
-    last = np.inf  # the score handed out last
-    for index, score, is_tied in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
-        if not (is_tied and last < np.inf):
-            last = min(score, math.nextafter(last, -math.inf))
-        new[index] = last
-    return new
+        stays_tied &= side[order] == side[previous]
+    new_scores = np.empty_like(scores)
+    last_score = np.inf
+    for index, score, is_tied in zip(
+        order.tolist(), scores.tolist(), stays_tied.tolist(), strict=True
+    ):
+        # The first entry seems tied with itself, but no score has been given yet.
+        if not (is_tied and last_score < np.inf):
+            last_score = min(score, math.nextafter(last_score, -math.inf))
+        new_scores[index] = last_score
+    return new_scores
 
 
 def expected_counts(first: Bools, scores: Scores) -> Scores:
-    """Return how many documents of the first side the first 1, 2, … n ranks hold on average.
+    """Return the expected number of documents of the first side among the first 1, 2, … n ranks.
 
     A *block* is a set of tied documents. Each order of a block is equally likely, so the expected
-    count rises evenly from the start of a block to its end.
+    number rises evenly from the start of a block to its end.
 
     Parameters
     ----------
     first : ndarray of bool, shape (n,)
         Whether each document of a list is on the first side.
     scores : ndarray of float64, shape (n,)
-        Its scores, which fall; equal scores are a tie.
+        Scores of the documents, which fall; documents with equal scores are tied.
     """
     n = len(first)
     ends = np.append(np.flatnonzero(np.diff(scores)) + 1, n)  # ranks at which a block ends
@@ -332,14 +339,13 @@ def expected_counts(first: Bools, scores: Scores) -> Scores:
 
 
 def uniform(seed: int, *names: object) -> float:
-    """Return a number drawn evenly from (0, 1), always the same for a seed and names.
+    """Return a random number between 0 and 1, always the same for a seed and names.
 
-    A hash makes it, not a generator, so that the draw for a query does not depend on which other
-    queries are in the run.
+    It is made from a hash. So a query has the same number whichever other queries are in the run.
     """
     text = "\0".join(map(str, (seed, *names)))
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
-    # 52 of the 64 bits are as many as a float can tell apart; the half keeps 0 and 1 out.
+    # A float can tell 52 of the 64 bits apart. Adding a half excludes 0 and 1.
     return (int.from_bytes(digest, "little") // 2**12 + 0.5) / 2**52
 
 

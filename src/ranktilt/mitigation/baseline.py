@@ -1,4 +1,4 @@
-"""The baseline: the ranker or run that is to be levelled."""
+"""The baseline: the ranker or run that is to be levelled, before any correction."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ class Baseline:
     """The ranker; None for an existing run."""
     run: Run | None = None
     """The existing run; None for a ranker."""
-    whole_lists: Replay | None = None
-    """The ranker before it got a depth, if it replays a saved run; None for rankers that search.
+    uncut_replay: Replay | None = None
+    """The ranker without a depth, if it replays a saved run; None for rankers that search.
 
-    It gives lists in full length, so that results below the corrected ones are kept.
+    It returns the complete lists, so that results below the corrected ones are kept.
     """
     depth: int
     """Number of results of each list that are corrected, if `ranker` has no depth of its own."""
     name: str | None = None
-    """What results call it; None for the name of its run."""
+    """Name in results; None for the name of its run."""
 
     @classmethod
     def from_ranker(cls, ranker: Ranker, depth: int, *, name: str | None = None) -> Self:
-        """Take a ranker; it gets a depth if its text leaves that open.
+        """Make a baseline of a ranker, which gets the depth if its text names none.
 
         Raises
         ------
         UserError
             If the ranker cannot work, because a file or a model is missing.
         """
-        whole_lists = ranker if isinstance(ranker, Replay) and ranker.k is None else None
-        ranker = at_depth(ranker, depth)
+        uncut_replay = ranker if isinstance(ranker, Replay) and ranker.k is None else None
+        ranker = with_depth(ranker, depth)
         ranker.check()
         return cls(
-            text=repr(ranker), ranker=ranker, whole_lists=whole_lists, depth=depth, name=name
+            text=repr(ranker), ranker=ranker, uncut_replay=uncut_replay, depth=depth, name=name
         )
 
     @classmethod
     def from_run(cls, run: Run, depth: int, *, name: str | None = None) -> Self:
-        """Take an existing run, of which the first `depth` results of each list are corrected."""
+        """Make a baseline of an existing run; the first `depth` results of lists are corrected."""
         (run,) = require_runs(run)
         text = str(run.spec.get("ranker", run.name))
-        run = called(run, name or run.spec.get("alias"))
+        run = rename_run(run, name or run.spec.get("alias"))
         is_longer = np.diff(run.offsets).max(initial=0) > depth
         return cls(text=f"{text}@{depth}" if is_longer else text, run=run, depth=depth, name=name)
 
@@ -94,14 +94,14 @@ class Baseline:
             )
 
     def rank(self, collection: Collection) -> Run:
-        """Rank the queries of a collection, or take their lists from the existing run.
+        """Rank the queries of a collection, or return their lists in the existing run.
 
         Lists of a saved run are not cut.
         """
         if self.run is None:
-            ranker: Any = self.whole_lists or self.ranker
+            ranker: Any = self.uncut_replay or self.ranker
             ranked: Run = ranker.rank(collection)
-            return called(ranked, self.name)
+            return rename_run(ranked, self.name)
         return only_queries(self.run, collection.queries_with_judgments["id"])
 
     def correct(self, correction: Correction, collection: Collection, run: Run) -> Run:
@@ -109,17 +109,18 @@ class Baseline:
         return correct_tops(correction, collection, run, depth=self.cut_depth)
 
     def corrected_text(self, ranker: Ranker) -> str:
-        """Return the text of the ranker that a method made of this one.
+        """Return the text of the corrected ranker.
 
-        A correction is written behind the baseline. Any other ranker replaces it.
+        If `ranker` is a correction, its text follows that of the baseline. Any other ranker takes
+        the place of the baseline.
         """
         return f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
 
 
-def called(run: Run, name: str | None) -> Run:
-    """Give a run a name; None keeps its own.
+def rename_run(run: Run, name: str | None) -> Run:
+    """Return the run with a name, or as it is for None.
 
-    The alias of the run is dropped: corrected runs inherit the spec, and would all have it too.
+    The alias of the run is removed. Corrected runs inherit the spec, and would have it too.
     """
     if name is None:
         return run
@@ -127,13 +128,13 @@ def called(run: Run, name: str | None) -> Run:
     return replace(run, spec={**spec, "name": name})
 
 
-def only_queries(run: Run, names: Iterable[str]) -> Run:
-    """Return only the lists of these queries; refuse a run that has none of them."""
-    names = set(names)
-    numbers = [number for number, query in enumerate(run.queries) if query in names]
+def only_queries(run: Run, query_ids: Iterable[str]) -> Run:
+    """Return the run with only the lists of these queries; refuse a run that has none of them."""
+    query_ids = set(query_ids)
+    numbers = [number for number, query_id in enumerate(run.queries) if query_id in query_ids]
     if not numbers:
         raise UserError(
-            f"{run.name} has none of the {len(names)} queries to fit, select or test on"
+            f"{run.name} has none of the {len(query_ids)} queries to fit, select or test on"
         )
     lengths = np.diff(run.offsets)[numbers]
     is_of_query = np.isin(run.entry_queries, numbers)
@@ -146,12 +147,12 @@ def only_queries(run: Run, names: Iterable[str]) -> Run:
     )
 
 
-def at_depth(ranker: Ranker, depth: int) -> Ranker:
+def with_depth(ranker: Ranker, depth: int) -> Ranker:
     """Return the ranker with a depth if its last stage has none; else the ranker as it is."""
-    *before, last = stages_of(ranker)
+    *earlier_stages, last = stages_of(ranker)
     k = getattr(last, "k", 0)  # a stage without the field `k` cannot be cut
-    # A first stage has the default DEPTH where its text names no depth.
+    # A first stage whose text names no depth has the default, `DEPTH`.
     if k is not None and not (k == DEPTH and isinstance(last, FirstStage)):
         return ranker
     last = replace(last, k=depth)  # type: ignore[type-var]
-    return Pipeline((*before, last)) if before else last
+    return Pipeline((*earlier_stages, last)) if earlier_stages else last

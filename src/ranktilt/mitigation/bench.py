@@ -1,4 +1,8 @@
-"""The bench: compare candidates with the baseline by their runs. It ranks and trains nothing.
+"""The bench: compare candidates with the baseline by their runs, without ranking or training.
+
+A *candidate* is a correction of a ranker at some strength, and the *baseline* is the ranker without
+any correction. A *tilt* is how far a ranker favours one group over another. It is *level* if it is
+within a margin. A *question* is a measure or another estimand, such as ``Share@10``.
 
 `bench` is for any runs; `mitigate` makes its own and calls `compare_candidates`.
 
@@ -26,7 +30,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.errors import UserError, refuse_twice
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.audited_candidates import (
@@ -75,17 +79,18 @@ def bench(
     Parameters
     ----------
     mixed : Collection
-        The collection that all of them ranked; ideally with queries that no candidate was made
-        with.
+        The collection that all candidates ranked, ideally with queries that no candidate has
+        learned from.
     runs : mapping of Candidate to Run
         The baseline, whose method is empty, and at least one candidate, each with its run of
         `mixed`.
     measures : iterable of str or Estimand, optional
         Measures to take Relative Δ of, and other estimands of two groups, such as ``Share@10``.
     reference_runs : mapping of Candidate to Run, optional
-        Each candidate's run of the reference's documents alone (`reference_alone`).
+        Each candidate's run of the reference's documents alone (`only_group`).
     primary : str or Estimand, optional
-        The question that decides what is level; its unit must be percent. By default as in `audit`.
+        The question that decides what is level; its unit must be percent. By default it is that of
+        an audit with these measures.
     effectiveness : str or Measure, optional
         The measure of effectiveness, if any document is judged relevant.
     budget : float, optional
@@ -106,8 +111,8 @@ def bench(
     margin : float, optional
         Largest tilt, either way, that counts as level, in points.
     ties, test, correction, resamples, seed
-        As in `audit`, for each candidate separately; the p of all changes of the bench are
-        corrected together.
+        Parameters of `ranktilt.audit`, for the audit of the candidates. The p of all changes of the
+        bench are corrected together.
 
     Returns
     -------
@@ -185,14 +190,14 @@ def order_questions(
         If a question does not say which of two groups is favoured, or if there is none.
     """
     questions = [estimand(question).complete() for question in measures]
-    leading = usual_primary(questions, by) if primary is None else estimand(primary)
-    if leading is not None:
-        questions = [leading, *(question for question in questions if question != leading)]
-    strange = next((question for question in questions if not question.sided), None)
-    if strange is not None:
+    first = usual_primary(questions, by) if primary is None else estimand(primary)
+    if first is not None:
+        questions = [first, *(question for question in questions if question != first)]
+    one_sided = next((question for question in questions if not question.sided), None)
+    if one_sided is not None:
         raise UserError(
-            f"{strange!r} does not say which of two groups it favours; use one that does, such as "
-            "Share@10"
+            f"{one_sided!r} does not say which of two groups it favours; use one that does, such "
+            "as Share@10"
         )
     if not questions:
         raise UserError("a bench needs a measure to judge level by, such as nDCG@3 or Share@10")
@@ -232,10 +237,10 @@ def compare_candidates(
     audited = {ALL: AuditedRuns.from_inputs(inputs)}
     if mixed.has_judgments and reference_runs:
         measures = [question for question in questions if isinstance(question, Measure)]
-        alone = reference_alone(mixed, options.reference, options.by)
+        alone = only_group(mixed, options.reference, options.by)
         check_reference_runs(alone, runs, reference_runs, options.reference)
-        in_order = {candidate: reference_runs[candidate] for candidate in runs}
-        inputs = prepare_candidates(alone, in_order, measures, options, is_grouped=False)
+        ordered_runs = {candidate: reference_runs[candidate] for candidate in runs}
+        inputs = prepare_candidates(alone, ordered_runs, measures, options, is_grouped=False)
         audited[options.reference] = AuditedRuns.from_inputs(inputs)
     mixed_audit = audited[ALL].audit
     tilts = tilts_of(mixed_audit, questions, options.correction)
@@ -274,7 +279,7 @@ def _spec(
         **shared,
         "margin": options.margin,
         "reference": options.reference,
-        "runs": [baseline, *(_beyond(spec, baseline) for spec in others)],
+        "runs": [baseline, *(_differing_entries(spec, baseline) for spec in others)],
         "family_size": sum(not np.isnan(change.p) for change in changes),
         "budget": options.budget,
     }
@@ -283,21 +288,22 @@ def _spec(
     return spec
 
 
-def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a run's spec that differ from the baseline's.
+def _differing_entries(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a run's spec that differ from the baseline's, and the ranker.
 
-    Most candidates are corrections of the baseline's run, whose spec is their ``candidates``.
+    Most candidates correct the baseline's run, whose spec is then their entry ``candidates``; it is
+    left out.
     """
-    more = {"ranker": spec["ranker"]} if "ranker" in spec else {}
+    differing = {"ranker": spec["ranker"]} if "ranker" in spec else {}
     for key, value in spec.items():
-        is_baseline = key == "candidates" and value == baseline
-        if value != baseline.get(key) and not is_baseline:
-            more[key] = value
-    return more
+        is_baseline_spec = key == "candidates" and value == baseline
+        if value != baseline.get(key) and not is_baseline_spec:
+            differing[key] = value
+    return differing
 
 
 def _notes(audited: Mapping[str, AuditedRuns]) -> tuple[Note, ...]:
-    """Return the notes of both audits; a note that both have comes once."""
+    """Return the notes of all audits; `audited` has them by the documents that were ranked."""
     notes = _without_repeats(audited[ALL].audit)
     for documents, runs in audited.items():
         if documents != ALL:
@@ -315,8 +321,8 @@ def _without_repeats(audit: Audit) -> list[Note]:
     notes = list[Note]()
     for note in audit.notes:
         run = getattr(note, "run", baseline)
-        # Only notes about one run have this field, which their base class does not know.
-        of_baseline: dict[str, Any] = {} if run == baseline else {"run": baseline}
-        if run == baseline or replace(note, **of_baseline) not in audit.notes:
+        # Only notes about one run have the field `run`, which their base class does not know.
+        baseline_fields: dict[str, Any] = {} if run == baseline else {"run": baseline}
+        if run == baseline or replace(note, **baseline_fields) not in audit.notes:
             notes.append(note)
     return notes

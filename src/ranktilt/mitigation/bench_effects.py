@@ -1,7 +1,9 @@
 """Effects of a bench: tilts, effectiveness, and their differences from the baseline.
 
 An *effect* is one number about a run with its interval and its p. A *tilt* is an effect about two
-groups. A *change* is an effect of a candidate minus the same effect of the baseline.
+groups. A *change* is an effect of a candidate minus the same effect of the baseline. The *baseline*
+is a ranker without any correction, and a *candidate* is a correction of it. A *question* is a
+measure or another estimand, such as ``Share@10``.
 """
 
 from __future__ import annotations
@@ -78,8 +80,8 @@ def tilts_of(audited: Audit, questions: Sequence[Estimand], correction: str) -> 
 def changes_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tuple[Change, ...]:
     """Return how every tilt and effectiveness differs from the baseline's, over the same queries.
 
-    `audited` has the audit over all documents, by the key ``all``, and that over the reference's
-    documents, by the reference's name. The p of all changes are corrected together.
+    `audited` has the audit over all documents by the key ``all``, and the audit over the
+    reference's documents by the reference's name. The p of all changes are corrected together.
     """
     resamples, seed = options.resamples, options.seed
     changes = list[Change]()
@@ -135,7 +137,7 @@ def _mean_tasks(audited: Audit, documents: str) -> list[ChangeTask]:
 def means_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tuple[Effect, ...]:
     """Return the mean effectiveness of every run and measure, with its interval.
 
-    There is no p: every useful ranker has a mean above 0, so a test would say nothing.
+    There is no p, because a test against 0 says nothing: every useful ranker has a mean above 0.
     """
     means = list[Effect]()
     for documents, runs in audited.items():

@@ -1,4 +1,9 @@
-"""The result of a bench: candidates, their tilts and their costs, and the choice among them."""
+"""The result of a bench: candidates, their tilts and their costs, and the choice among them.
+
+A *candidate* is a correction of a ranker at some strength, and the *baseline* is the ranker without
+any correction. A *tilt* is how far a ranker favours one group over another; it is *level* if it is
+within the margin. A *question* is a measure or another estimand of two groups.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +65,7 @@ class Candidate:
     ranker: str
     """Text of the corrected ranker, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
-    """What tables call the strength, such as ``α``."""
+    """Name of the strength in tables, such as ``α``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +102,7 @@ class CandidateCheck:
 
     @property
     def is_cost(self) -> bool:
-        """Whether it compares a cost with the budget, and not a tilt with the margin."""
+        """Whether a cost is compared with the budget, and not a tilt with the margin."""
         return isinstance(self.effect, Change | Movement)
 
 
@@ -110,7 +115,8 @@ class Bench(
     Parameters
     ----------
     spec : mapping
-        How it was made: options, collection, runs, the number of tests in the family, versions.
+        How the bench was made: options, collection, runs, number of tests that are corrected
+        together, versions.
     candidates : tuple of Candidate
         The baseline, then all others by method and rising strength. The baseline comes alone if it
         was not shown to be tilted, because then nothing was fitted.
@@ -126,8 +132,8 @@ class Bench(
         reference's name for a mean on its documents alone.
     changes : tuple of Change
         How every tilt and effectiveness differs from the baseline's, over the same queries: in
-        points, or in the unit of the question. The p of all of them are corrected together.
-        Questions about twins have no change.
+        points, or in the unit of the question. The p of all changes are corrected together.
+        Questions about twins (documents of the same origin in two groups) have no change.
     notes : tuple of Note
         Notes of the audits from which the bench was made.
     selected : tuple of str
@@ -166,7 +172,7 @@ class Bench(
 
     @property
     def baseline(self) -> Candidate:
-        """The ranker as it is without any correction."""
+        """The ranker without any correction."""
         return self.candidates[0]
 
     @property
@@ -236,11 +242,11 @@ class Bench(
         return tuple(dict.fromkeys(effect.a for effect in self.effectiveness))
 
     def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
-        """Return a candidate's answer for a pair of groups, by default to the primary question."""
+        """Return a candidate's tilt for a pair of groups, by default on the primary question."""
         return self._effect(name, *pair, measure or self.primary)
 
     def mean(self, name: str, documents: str = ALL, measure: str | None = None) -> Effect:
-        """Return the effectiveness of a candidate, by default on the measure of the cost."""
+        """Return the effectiveness of a candidate, by default on `effectiveness_measure`."""
         return self._effect(name, documents, documents, measure or self.effectiveness_measure)
 
     def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
@@ -249,8 +255,9 @@ class Bench(
         For effectiveness, `pair` is the name of a set of documents twice (`document_sets`). None
         for the baseline, and for questions about twins, which have no change.
         """
-        usual = self.effectiveness_measure if pair[0] == pair[1] else self.primary
-        return self._changes.get((name, *pair, measure or usual))
+        is_effectiveness = pair[0] == pair[1]
+        default = self.effectiveness_measure if is_effectiveness else self.primary
+        return self._changes.get((name, *pair, measure or default))
 
     def costs(self, name: str) -> list[Change]:
         """Return how a candidate changed the effectiveness, on each set of documents.
@@ -325,7 +332,9 @@ class Bench(
         """Return the choice, for readers of the JSON file: it can be computed from the rest."""
         choice = self.choose()
         primary_tilts = [tilt for tilt in self.tilts if tilt.measure == self.primary]
-        effects = [effect_row(e, self.margin) for e in (*self.baseline_effects, *primary_tilts)]
+        effects = [
+            effect_row(effect, self.margin) for effect in (*self.baseline_effects, *primary_tilts)
+        ]
         return {
             "outcome": choice.outcome,
             "chosen": choice.chosen.name if choice.chosen else None,
@@ -335,7 +344,7 @@ class Bench(
 
 
 def default_budget(*, is_judged: bool) -> float:
-    """Return the budget of a bench whose caller sets none."""
+    """Return the default budget, which depends on whether documents are judged."""
     return BUDGET if is_judged else MOVEMENT_BUDGET
 
 
@@ -362,9 +371,9 @@ class Choice:
     with the margin, and the intervals of its costs with the budget:
 
     - ``level``: all intervals are within their limits.
-    - ``within``: the same, but a tilt still favours a side, by less than the margin.
+    - ``within``: all intervals are within their limits, but a tilt is shown to favour a side.
     - ``tilted``: an interval is completely beyond its limit.
-    - ``inconclusive``: anything else; the queries are too few to decide.
+    - ``inconclusive``: none of these; the queries are too few to decide.
 
     No candidate is chosen if the baseline is not shown to be tilted.
     """
@@ -374,7 +383,8 @@ class Choice:
     margin: float
     """Largest tilt that counts as level, in percent."""
     budget: float
-    """Largest cost that a candidate may have, in points (`Bench.budget`)."""
+    """Largest cost that a candidate may have, in points: the lost effectiveness, or without
+    judgments the percentage of replaced documents."""
 
     @cached_property
     def checks(self) -> dict[str, tuple[CandidateCheck, ...]]:
@@ -406,7 +416,7 @@ class Choice:
         ]
 
     def outcome_of(self, name: str) -> Outcome:
-        """Return the outcome of a candidate: the worst of its checks (see `worst`)."""
+        """Return the outcome of a candidate: the worst outcome of its checks."""
         return worst(check.outcome for check in self.checks[name])
 
     @cached_property
@@ -430,22 +440,24 @@ class Choice:
     def chosen(self) -> Candidate | None:
         """The weakest candidate within the margin and the budget; None without one.
 
-        If several methods have such a candidate, the one that costs least.
+        If several methods have such a candidate, it is the one that costs least.
         """
         if not self.is_tilted:
             return None
-        weakest = dict[str, Candidate]()
-        # By falling strength, so that the weakest one of each method is written last and stays.
+        weakest_by_method = dict[str, Candidate]()
+        # By falling strength, so that the last candidate of each method, which stays, is weakest.
         for candidate in reversed(self.bench.eligible):
             if self.outcome_of(candidate.name) in ("level", "within"):
-                weakest[candidate.method] = candidate
+                weakest_by_method[candidate.method] = candidate
         return min(
-            weakest.values(), key=lambda candidate: self.bench.loss(candidate.name), default=None
+            weakest_by_method.values(),
+            key=lambda candidate: self.bench.loss(candidate.name),
+            default=None,
         )
 
     @cached_property
     def outcome(self) -> MitigationOutcome:
-        """What the bench says about the ranker."""
+        """Conclusion of the bench about the ranker."""
         if not self.is_tilted:
             is_shown = self.outcome_of(self.bench.baseline.name) in ("level", "within")
             return "level" if is_shown else "inconclusive"
@@ -458,9 +470,10 @@ class Choice:
 
     @property
     def nearest(self) -> Candidate | None:
-        """The candidate nearest to level of those with the best outcome, if none is chosen.
+        """The candidate with the best outcome, if none is chosen; else None.
 
-        None if a candidate is chosen, or if there is nothing to level.
+        Among several with this outcome it is the one nearest to level. None if there is nothing to
+        level.
         """
         if self.chosen is not None or not self.is_tilted:
             return None
@@ -468,7 +481,7 @@ class Choice:
 
     @property
     def _nearest_to_level(self) -> Candidate | None:
-        """The eligible candidate with the best outcome, and among several the smallest distance."""
+        """The eligible candidate with the best outcome, and of several the one nearest to level."""
         ranks = {
             candidate: (
                 _BEST.index(self.outcome_of(candidate.name)),
@@ -497,14 +510,14 @@ class Choice:
     def is_overcorrected(self, name: str) -> bool:
         """Return whether a candidate corrects too much.
 
-        That is the case if one of its tilts is shown to favour the other side than the baseline's
-        does, and its interval is not within the margin.
+        This is so if one of its tilts is shown to favour the group that the baseline disfavours,
+        and its interval is not within the margin.
         """
         for pair in self.bench.pairs:
             before = self.bench.tilt(self.bench.baseline.name, pair)
             after = self.bench.tilt(name, pair)
-            # A negative product: the two tilts are on different sides of the neutral value.
-            is_turned = (before.value - before.neutral) * (after.value - after.neutral) < 0
-            if is_turned and after.leans and after.extent(self.margin) != "within":
+            # The product is negative if the tilts are on different sides of the neutral value.
+            is_reversed = (before.value - before.neutral) * (after.value - after.neutral) < 0
+            if is_reversed and after.leans and after.extent(self.margin) != "within":
                 return True
         return False

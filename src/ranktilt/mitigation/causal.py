@@ -57,11 +57,11 @@ PAIRS = 128
 LEAST_F = 10.0
 """First-stage F below which an instrument is weak (Staiger & Stock, Econometrica 65(3), 1997).
 
-F is the squared t of the instrument's effect on perplexity. With a weak instrument the estimate
-divides by a gap that may as well be 0, and is biased.
+F is the squared t of the instrument's effect on perplexity. With a weak instrument, the estimate
+divides by a gap that is hardly different from 0, and is biased.
 """
 _FEWEST = 3
-"""Fewest pairs to estimate on."""
+"""Minimum number of pairs to estimate on."""
 
 
 # A tuple, because a fit's file has its pairs as short lists without names.
@@ -84,11 +84,11 @@ class SourceRatio:
     """
 
     coefficient: float
-    """The coefficient with the source as instrument; see `CausalFit.coefficient`."""
+    """Change of a score if log perplexity rises by 1 nat, with the source as instrument."""
     low: float
-    """Lower end of its 95 % interval."""
+    """Lower end of the 95 % interval of the coefficient."""
     high: float
-    """Upper end of its 95 % interval."""
+    """Upper end of the 95 % interval of the coefficient."""
     f: float
     """First-stage F."""
     pairs: int
@@ -96,9 +96,10 @@ class SourceRatio:
     difference: float
     """This coefficient minus the factor's; NaN if the source is a weak instrument."""
     difference_low: float
-    """Lower end of its 95 % interval: delta method, clustered by query and origin."""
+    """Lower end of the 95 % interval of the difference: delta method, clustered by query and
+    origin."""
     difference_high: float
-    """Upper end of the same interval."""
+    """Upper end of the 95 % interval of the difference."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,17 +119,17 @@ class CausalFit(
     coefficient: float
     """β̂₂ of the paper: change of a score if log perplexity rises by 1 nat, in the scores' unit."""
     low: float
-    """Lower end of its 95 % interval; NaN, like `high`, if the interval has no end."""
+    """Lower end of the 95 % interval; NaN, like `high`, if the interval has no end."""
     high: float
-    """Upper end of its 95 % interval."""
+    """Upper end of the 95 % interval."""
     f: float
-    """First-stage F: how surely the instrument moves perplexity (`LEAST_F`)."""
+    """First-stage F, the evidence that the instrument moves perplexity."""
     score_gap: float
     """Mean gap of scores: twins minus reference documents, or high versions minus low ones."""
     perplexity_gap: float
     """Mean gap of log perplexity of the same pairs, in nats."""
     pairs: tuple[EstimationPair, ...]
-    """Pairs that it was estimated on."""
+    """Pairs that the coefficient was estimated on."""
     by_source: SourceRatio | None = None
     """The estimate with the source as instrument, if a factor is the instrument here.
 
@@ -140,10 +141,10 @@ class CausalFit(
 class Causal(FittedCorrection):
     """Subtract what perplexity adds to each candidate's score.
 
-    The new score is ``score − λ · β̂₂ · log perplexity`` (Wang et al., ICLR 2025). It needs the
-    candidates' texts, and not their groups. `fit` is the file of β̂₂, which `fit_causal` estimated
-    on other queries. `strength` is λ: 0 changes nothing, and 1 takes away the whole mean gap of
-    twins' scores. A document without a word has no perplexity; it gets the mean of the other
+    The new score is ``score − λ · β̂₂ · log perplexity`` (Wang et al., ICLR 2025). This needs the
+    candidates' texts, but not their groups. `fit` is the file of β̂₂, which `fit_causal` estimated
+    on other queries. `strength` is λ: 0 changes nothing, and 1 removes the whole mean gap between
+    the scores of twins. A document without a word has no perplexity, and gets the mean of the other
     candidates. The candidates' scores must be those of the ranker that was fitted.
     """
 
@@ -168,7 +169,7 @@ class Causal(FittedCorrection):
             },
         )
 
-    def rescored(self, lists: Lists) -> Scores:
+    def rescore(self, lists: Lists) -> Scores:
         self.require_scale(lists.run)
         if not self.strength:
             return lists.run.scores
@@ -179,9 +180,10 @@ class Causal(FittedCorrection):
             )
         fitted = cast(CausalFit, self.fitted)
         perplexity = perplexities(lists.collection, lists.rows, fitted.spec)
-        known = perplexity[~np.isnan(perplexity)]
-        filled = np.where(np.isnan(perplexity), known.mean() if len(known) else 0.0, perplexity)
-        corrected: Scores = lists.run.scores - self.strength * fitted.coefficient * filled
+        is_unknown = np.isnan(perplexity)
+        mean = 0.0 if is_unknown.all() else perplexity[~is_unknown].mean()
+        perplexity = np.where(is_unknown, mean, perplexity)
+        corrected: Scores = lists.run.scores - self.strength * fitted.coefficient * perplexity
         return corrected
 
 
@@ -194,11 +196,11 @@ def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) ->
     if probe.lm != NGRAM:
         # A neural model is slow: it reads these documents only, and each of them once. The n-gram
         # model below is learned from the whole collection, and measures all of it at once.
-        distinct, position = np.unique(rows, return_inverse=True)
-        part = Collection(
-            collection.docs[distinct], collection.queries.clear(), collection.qrels.clear()
+        distinct_rows, positions = np.unique(rows, return_inverse=True)
+        subset = Collection(
+            collection.docs[distinct_rows], collection.queries.clear(), collection.qrels.clear()
         )
-        return probe.measure(part, reference, None)[position]
+        return probe.measure(subset, reference, None)[positions]
     key = ("perplexity", reference, json.dumps(probe.options))
     return collection.memo(key, lambda: probe.measure(collection, reference, None))[rows]
 
@@ -208,15 +210,15 @@ class CausalOptions:
     """Options of how the coefficient is estimated."""
 
     probe: PerplexityProbe = field(default_factory=PerplexityProbe)
-    """How perplexity is measured; its `context` must be empty."""
+    """Probe that measures perplexity; its `context` must be empty."""
     pairs: int = PAIRS
-    """Most pairs that are drawn."""
+    """Maximum number of pairs to draw."""
     seed: int = 0
-    """Seed of the draws."""
+    """Random seed of the draw."""
     force: bool = False
-    """Continue where the instrument is weak: its first-stage F is below `LEAST_F`."""
+    """Continue with a weak instrument, whose first-stage F is below `LEAST_F`."""
     instrument: Instrument | None = None
-    """Factor that is the instrument (see `factor_instrument`); None for the source."""
+    """Factor that is the instrument, with its pairs; None for the source."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -228,9 +230,9 @@ class _PossiblePairs:
     by_source: pl.DataFrame | None
     """Pairs that differ in the source, if a factor is the instrument and there are any."""
     needed: str
-    """What a query must have to be used, in words for an error."""
+    """What a query needs to be used, as a noun phrase for an error."""
     groups: str
-    """The two groups of documents, in words for an error."""
+    """The two groups of documents, as a phrase for an error."""
 
     @classmethod
     def from_sources(cls, collection: Collection, reference: str, source: str) -> Self:
@@ -254,7 +256,7 @@ class _PossiblePairs:
 
     @property
     def frames(self) -> list[pl.DataFrame]:
-        """The main pairs, then those by the source if there are any."""
+        """The main pairs, and the pairs by source if there are any."""
         return [self.main] if self.by_source is None else [self.main, self.by_source]
 
 
@@ -300,7 +302,7 @@ def fit_causal(
     if probe.context:
         raise UserError("causal needs the perplexity of texts alone; leave out context")
     last = ranker.stages[-1] if isinstance(ranker, Pipeline) else ranker
-    estimated = {
+    estimate_spec = {
         "reference": reference,
         "source": source,
         "perplexity": probe.options,
@@ -310,11 +312,13 @@ def fit_causal(
         possible = _PossiblePairs.from_sources(collection, reference, source)
     else:
         possible = _PossiblePairs.from_instrument(instrument)
-        estimated["instrument"] = instrument.name
-    frames = [_drawn(collection, frame, options.pairs, options.seed) for frame in possible.frames]
+        estimate_spec["instrument"] = instrument.name
+    frames = [
+        _draw_pairs(collection, frame, options.pairs, options.seed) for frame in possible.frames
+    ]
     if not frames[0].height:
         raise UserError(f"causal learns from judged queries; none has a relevant {possible.needed}")
-    main_gaps, *source_gaps = _gaps(collection, last, frames, estimated)
+    main_gaps, *source_gaps = _gaps(collection, last, frames, estimate_spec)
     pair_count = main_gaps.used.height
     if pair_count < _FEWEST:
         raise UserError(
@@ -327,14 +331,15 @@ def fit_causal(
     distinct_queries = tuple(used["query_id"].unique(maintain_order=True))
     spec = {
         "ranker": scale_of(repr(last)),
-        **estimated,
+        **estimate_spec,
         "seed": options.seed,
         "missing": frames[0].height - pair_count,
         "ranktilt": __version__,
         "collection": collection.spec.get("path"),
         KEYS: query_keys(collection, distinct_queries),
     }
-    enough = [gaps for gaps in source_gaps if gaps.used.height >= _FEWEST]
+    # At most one, and only if a factor is the instrument.
+    enough_source_gaps = [gaps for gaps in source_gaps if gaps.used.height >= _FEWEST]
     return CausalFit(
         spec=spec,
         queries=distinct_queries,
@@ -345,12 +350,12 @@ def fit_causal(
         score_gap=float(main_gaps.score.mean()),
         perplexity_gap=perplexity_gap,
         pairs=_estimation_pairs(collection, main_gaps.used),
-        by_source=_by_source(main_gaps, enough[0]) if enough else None,
+        by_source=_by_source(main_gaps, enough_source_gaps[0]) if enough_source_gaps else None,
     )
 
 
 def _check_strength(ratio: Ratio, perplexity_gap: float, groups: str, *, force: bool) -> None:
-    """Refuse a weak instrument, unless that is forced; a gap of 0 cannot be divided by at all."""
+    """Refuse a weak instrument, unless `force`; with a gap of 0 nothing can be estimated."""
     if ratio.f >= LEAST_F or (force and perplexity_gap):
         return
     raise UserError(
@@ -400,23 +405,25 @@ def _gaps(
 ) -> list[_Gaps]:
     """Measure the gaps of each frame's pairs.
 
-    The pairs of all frames are ranked together, so that a slow ranker starts once only. A pair
-    without a score or a perplexity of one document is left out.
+    The pairs of all frames are ranked together, so that a slow ranker starts only once. A pair is
+    left out if one of its documents has no score or no perplexity. `options` name the model of
+    perplexity, as a fit's spec does.
     """
-    numbered = [frame.with_columns(part=pl.lit(number)) for number, frame in enumerate(frames)]
-    drawn = pl.concat(numbered)
-    rows = drawn.select("a", "b").to_numpy()
-    scores = np.diff(_scores(collection, stage, drawn["query_id"], rows))[:, 0]
-    perplexity = np.diff(perplexities(collection, rows.ravel(), options).reshape(-1, 2))[:, 0]
-    is_measured = ~np.isnan(scores + perplexity)
+    numbered = [frame.with_columns(frame=pl.lit(number)) for number, frame in enumerate(frames)]
+    pairs = pl.concat(numbered)
+    rows = pairs.select("a", "b").to_numpy()
+    score_gaps = np.diff(_scores(collection, stage, pairs["query_id"], rows))[:, 0]
+    perplexity = perplexities(collection, rows.ravel(), options).reshape(-1, 2)
+    perplexity_gaps = np.diff(perplexity)[:, 0]
+    is_measured = ~np.isnan(score_gaps + perplexity_gaps)
     gaps = []
     for number in range(len(frames)):
-        is_used = is_measured & (drawn["part"] == number).to_numpy()
+        is_used = is_measured & (pairs["frame"] == number).to_numpy()
         gaps.append(
             _Gaps(
-                used=drawn.filter(pl.Series(is_used)),
-                score=scores[is_used],
-                perplexity=perplexity[is_used],
+                used=pairs.filter(pl.Series(is_used)),
+                score=score_gaps[is_used],
+                perplexity=perplexity_gaps[is_used],
             )
         )
     return gaps
@@ -459,12 +466,12 @@ def _twins(collection: Collection, reference: str, source: str) -> pl.DataFrame:
     return twins
 
 
-def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) -> pl.DataFrame:
+def _draw_pairs(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) -> pl.DataFrame:
     """Draw at most `most` pairs whose document ``a`` is relevant to a query.
 
-    Pairs are drawn in rounds: every query gives its first pair before any gives its second. So no
-    query with many relevant documents dominates. Returns the query, the origin, and the rows of the
-    documents ``a`` and ``b`` in the collection.
+    Pairs are drawn in rounds: a first pair of each query, then a second pair of each, and so on. So
+    a query with many relevant documents does not dominate. Returns the query, the origin, and the
+    rows of the documents ``a`` and ``b`` in the collection.
     """
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.queries_with_judgments.select("id"),
@@ -476,8 +483,8 @@ def _drawn(collection: Collection, pairs: pl.DataFrame, most: int, seed: int) ->
         "query_id", "doc_id", "b"
     )
     shuffled = paired[np.random.default_rng(seed).permutation(paired.height)]
-    turns = shuffled.with_columns(turn=pl.int_range(pl.len()).over("query_id"))
-    drawn = turns.sort("turn", maintain_order=True).head(most)
+    rounds = shuffled.with_columns(round=pl.int_range(pl.len()).over("query_id"))
+    drawn = rounds.sort("round", maintain_order=True).head(most)
     return drawn.select("query_id", "origin").with_columns(
         a=pl.Series(codes(drawn["doc_id"], collection.ids)),
         b=pl.Series(codes(drawn["b"], collection.ids)),
@@ -494,56 +501,59 @@ def _scores(collection: Collection, stage: Ranker, queries: pl.Series, rows: Int
         raise UserError(
             f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; omit it"
         )
-    names = queries.unique(maintain_order=True)
-    pairs = pl.DataFrame({"query": codes(queries, names), "a": rows[:, 0], "b": rows[:, 1]})
+    query_ids = queries.unique(maintain_order=True)
+    pairs = pl.DataFrame({"query": codes(queries, query_ids), "a": rows[:, 0], "b": rows[:, 1]})
     run = (
-        _rescore(collection, stage, names, pairs)
+        _rescore(collection, stage, query_ids, pairs)
         if stage.reranks
-        else _search(collection, stage, names)
+        else _search(collection, stage, query_ids)
     )
     if not run.scored:
         raise UserError(f"causal reads scores, and {stage!r} gives only an order")
-    # The query of each list of the run, as a number in `names`.
-    number = np.append(codes(pl.Series(run.queries, dtype=pl.String), names), -1)
+    # The query of each list of the run, as an index in `query_ids`.
+    query_of_list = np.append(codes(pl.Series(run.queries, dtype=pl.String), query_ids), -1)
     scored = pl.DataFrame(
         {
-            "query": number[run.entry_queries],
+            "query": query_of_list[run.entry_queries],
             "row": collection_rows(run, collection)[run.docs],
             "score": run.scores,
         }
     )
     columns = []
     for side in "ab":
-        keys = pairs.select("query", row=side)
-        joined = keys.join(scored, on=["query", "row"], how="left", maintain_order="left")
-        columns.append(joined["score"].cast(pl.Float64).fill_null(np.nan).to_numpy())
+        documents = pairs.select("query", row=side)
+        with_scores = documents.join(scored, on=["query", "row"], how="left", maintain_order="left")
+        columns.append(with_scores["score"].cast(pl.Float64).fill_null(np.nan).to_numpy())
     return np.column_stack(columns)
 
 
-def _rescore(collection: Collection, stage: Ranker, names: pl.Series, pairs: pl.DataFrame) -> Run:
-    """Give a re-ranker the documents of all pairs as candidates of their queries."""
+def _rescore(
+    collection: Collection, stage: Ranker, query_ids: pl.Series, pairs: pl.DataFrame
+) -> Run:
+    """Return the run of a re-ranker whose candidates are the documents of all pairs."""
     entries = (
         pairs.unpivot(index="query", value_name="row")
         .select("query", "row")
         .unique()
         .sort("query", "row")
     )
-    ends = np.cumsum([0, *np.bincount(entries["query"].to_numpy(), minlength=len(names))])
+    lengths = np.bincount(entries["query"].to_numpy(), minlength=len(query_ids))
     candidates = Run(
-        queries=tuple(names),
-        offsets=ends,
+        queries=tuple(query_ids),
+        offsets=np.cumsum([0, *lengths]),
         docs=entries["row"].to_numpy(),
         scores=np.zeros(entries.height),
         ids=collection.ids,
     )
-    # All candidates must be scored, also where there are more than the stage's depth.
+    # All candidates must be scored, even if there are more than the stage's depth.
     uncut = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
     return uncut.rank(collection, candidates)
 
 
-def _search(collection: Collection, stage: Ranker, names: pl.Series) -> Run:
+def _search(collection: Collection, stage: Ranker, query_ids: pl.Series) -> Run:
     """Search for the queries of all pairs, at least `DEPTH` documents deep."""
-    judged = collection.qrels.filter(pl.col("query_id").is_in(names.implode()))
+    # A ranker searches for the judged queries of a collection.
+    judged = collection.qrels.filter(pl.col("query_id").is_in(query_ids.implode()))
     if hasattr(stage, "k"):
         depth = max(stage.k or DEPTH, DEPTH)
         stage = replace(stage, k=depth)  # type: ignore[type-var]

@@ -1,7 +1,9 @@
 """A factor as the instrument of the causal correction, in place of the source.
 
 A *factor* is a property in which versions of each document were made to differ on purpose, such as
-fluency. It has a low and a high *level*. `mitigation/causal` explains what an instrument is.
+fluency. It has a low and a high *level*. An *instrument* is something that changes the perplexity
+of texts, and that changes a ranker's scores only through perplexity. The *origin* is the document
+that versions were made from.
 """
 
 from __future__ import annotations
@@ -83,14 +85,14 @@ def factor_instrument(
 
 
 def _pairs(
-    docs: pl.DataFrame, column: str, levels: tuple[str, str], alike: Sequence[str]
+    docs: pl.DataFrame, column: str, levels: tuple[str, str], same_columns: Sequence[str]
 ) -> pl.DataFrame:
     """Pair versions of one document that are on different levels of one column.
 
-    They must have the same values in all other columns of `alike`. Returns ``origin``, and the ids
-    ``a`` of the version on the first level and ``b`` of that on the second.
+    They must have the same values in all other columns of `same_columns`. Returns ``origin``, and
+    the ids of the versions: ``a`` is on the first level, ``b`` on the second.
     """
-    key = ["origin", *(name for name in alike if name != column)]
+    key = ["origin", *(name for name in same_columns if name != column)]
     sides = [
         docs.filter(pl.col(column) == level).select(*key, pl.col("id").alias(side))
         for side, level in zip("ab", levels, strict=True)

@@ -1,7 +1,7 @@
 """Fair re-ranking: a group gets at least a share of every prefix, or a share of the exposure.
 
-A *prefix* of a list is its first 1, 2, … ranks. The *exposure* of a document is the weight of its
-rank, ``1 / log2(1 + rank)``: how much attention it gets.
+A *prefix* of a list is its first 1, 2, … ranks. The *exposure* of a document is the attention that
+it gets, as a weight of its rank: ``1 / log2(1 + rank)``.
 
 A list has two *sides*. The first side is the group that must not get too little; all other groups
 together are the second. The three methods are DetConstSort (Geyik et al., KDD 2019), FA*IR (Zehlike
@@ -28,7 +28,7 @@ from ranktilt.mitigation.base import (
     Correction,
     Lists,
     expected_counts,
-    in_order,
+    reassign_scores,
     uniform,
 )
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
@@ -40,15 +40,15 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 METHODS = ("det-const-sort", "fa-ir", "exposure")
 """Names of the methods; the first is the default."""
-_PART = (3 - 5**0.5) / 2
-"""Where `m_table` divides an interval of significances: .38, the golden section.
+_GOLDEN_SECTION = (3 - 5**0.5) / 2
+"""Point at which `m_table` divides an interval of significances: .38 of its width.
 
-At one half, several counts would change together if the group's share is one half as well.
+If it were halved, several counts would change together for a group whose share is one half.
 """
-_NARROW = 1e-12
-"""Width below which `m_table` does not divide an interval of significances further."""
-_MARGIN = 1e-9
-"""Difference below which two numbers count as equal, so that rounding decides nothing."""
+_NARROWEST = 1e-12
+"""Width of the narrowest interval of significances that `m_table` divides."""
+_ROUNDING = 1e-9
+"""Difference below which two numbers count as equal, because it may be a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,17 @@ class FairReRank(Correction):
             parameters=parameters,
         )
 
-    def rescored(self, lists: Lists) -> Floats:
+    def rescore(self, lists: Lists) -> Floats:
         if not self.group:
             groups = list_names(lists.groups.names)
             raise UserError(f"{self!r} needs the group to protect: group=NAME (valid: {groups})")
-        sides, keys, scores = lists.two_sided(self.group), lists.tie_keys(), lists.run.scores.copy()
-        for query, part in lists.parts():
-            side = sides[part]
+        sides, keys, scores = (
+            lists.side_codes(self.group),
+            lists.tie_keys(),
+            lists.run.scores.copy(),
+        )
+        for query, span in lists.slices():
+            side = sides[span]
             known = np.flatnonzero(side >= 0)  # documents with a group
             if not 0 < side[known].sum() < len(known):  # all are on one side
                 continue
@@ -143,63 +147,63 @@ class FairReRank(Correction):
                 query=query,
                 ranks=known,
                 first=side[known] > 0,
-                scores=scores[part][known],
-                keys=keys[part][known],
+                scores=scores[span][known],
+                keys=keys[span][known],
             )
-            reorder = self._exposed if self.method == "exposure" else self._shared
+            reorder = (
+                self._draw_exposure_order if self.method == "exposure" else self._enforce_shares
+            )
             better = reorder(candidates)
             if better is not None:
                 order = np.arange(len(side))
                 order[known] = known[better]
-                scores[part] = in_order(order, scores[part], side)
+                scores[span] = reassign_scores(order, scores[span], side)
         return scores
 
-    def _shared(self, candidates: _Candidates) -> Ints | None:
+    def _enforce_shares(self, candidates: _Candidates) -> Ints | None:
         """Return an order in which each prefix holds enough documents of each side.
 
         None if each prefix does so already.
         """
         first, n, available = candidates.first, len(candidates.first), int(candidates.first.sum())
-        # The first side's share of the list, and how far its share of a prefix is to be from that.
-        base, moved = available / n, self.aim / 100
-        share = min(max(base + moved, 0.0), 1.0)
+        # The first side's share of the list, and the target as a difference from that share.
+        list_share, target = available / n, self.aim / 100
+        share = min(max(list_share + target, 0.0), 1.0)
         counts, ranks = expected_counts(first, candidates.scores), np.arange(1, n + 1)
         if self.method == "fa-ir":
             needed = np.minimum(m_table(n, share, self.alpha), available)
-            others = np.zeros_like(needed)
+            others_needed = np.zeros_like(needed)
         else:
             # DetConstSort as published inserts documents one by one. With two sides, that gives the
-            # order of `with_minimums`. The pseudo-code counts `maxIndices` from 1 and ranks from 0,
-            # so that a prefix may miss its minimum by one; this is not reproduced here.
+            # order of `ranks_with_minimums`. The pseudo-code counts `maxIndices` from 1 and ranks
+            # from 0, so that a prefix may miss its minimum by one; this is not reproduced here.
             needed = minimum_counts(share, n, available)
-            others = minimum_counts(max(1 - base - abs(moved), 0.0), n, n - available)
-        if reached(counts, needed) and reached(ranks - counts, others):
+            others_share = max(1 - list_share - abs(target), 0.0)
+            others_needed = minimum_counts(others_share, n, n - available)
+        if meets_minimums(counts, needed) and meets_minimums(ranks - counts, others_needed):
             return None
         coin = uniform(0, candidates.query) < 0.5
-        order = untied(first, candidates.scores, candidates.keys, share=share, coin=coin)
-        return order[placed(first[order], with_minimums(first[order], needed, others))]
+        order = break_ties(first, candidates.scores, candidates.keys, share=share, coin=coin)
+        first_ranks = ranks_with_minimums(first[order], needed, others_needed)
+        return order[order_from_ranks(first[order], first_ranks)]
 
-    def _exposed(self, candidates: _Candidates) -> Ints | None:
+    def _draw_exposure_order(self, candidates: _Candidates) -> Ints | None:
         """Draw one of two orders, so that on average the side with too little gets its target.
 
         None if neither side gets too little.
         """
         weights = discount_spans(candidates.ranks, np.ones_like(candidates.ranks), None)
-        # Single lists of a level ranker favour the first side by chance, or the second. Raising the
-        # first side alone, where it got too little, would tilt the ranker on average.
-        least_of_others = min(self.aim, 1 / self.aim) if self.aim else 0.0
-        for raised, least in (
+        # By chance, a list of a level ranker favours the first or the second side. If only lists
+        # in which the first side gets too little were changed, the ranker would be tilted.
+        others_target = min(self.aim, 1 / self.aim) if self.aim else 0.0
+        for raised, target in (
             (candidates.first, self.aim),
-            (~candidates.first, least_of_others),
+            (~candidates.first, others_target),
         ):
-            mixture = exposure_mixture(raised, candidates.scores, weights, least)
+            mixture = exposure_mixture(raised, candidates.scores, weights, target)
             if mixture is not None:
-                drawn = (
-                    mixture.more
-                    if uniform(self.seed, candidates.query) < mixture.odds
-                    else mixture.fewer
-                )
-                return placed(raised, drawn)
+                draws_more = uniform(self.seed, candidates.query) < mixture.odds
+                return order_from_ranks(raised, mixture.more if draws_more else mixture.fewer)
         return None
 
 
@@ -210,32 +214,32 @@ class _Candidates:
     query: str
     """Id of the query."""
     ranks: Ints
-    """Their ranks in the complete list, from 0."""
+    """Rank of each document in the complete list, from 0."""
     first: Bools
-    """Whether they are on the first side."""
+    """Whether each document is on the first side."""
     scores: Floats
-    """Their scores."""
+    """Score of each document."""
     keys: npt.NDArray[np.uint64]
-    """Their tie keys."""
+    """Tie key of each document: of two tied documents, the one with the smaller key is first."""
 
 
 def minimum_counts(share: float, n: int, available: int) -> Ints:
-    """Return the fewest documents of a side that each of n prefixes must hold.
+    """Return the minimum number of documents of a side on each of n prefixes.
 
-    It is the side's share of the prefix, rounded down. It is at most `available`, the number of
-    documents that the side has.
+    It is `share` of the prefix, rounded down, but at most `available`, the number of documents that
+    the side has.
     """
-    shares = np.floor(share * np.arange(1, n + 1) + _MARGIN)
+    shares = np.floor(share * np.arange(1, n + 1) + _ROUNDING)
     counts: Ints = np.minimum(shares, available).astype(np.int64)
     return counts
 
 
-def reached(counts: Floats, needed: Ints) -> bool:
+def meets_minimums(counts: Floats, needed: Ints) -> bool:
     """Return whether every prefix holds as many documents as it needs."""
-    return bool((counts >= needed - _MARGIN).all())
+    return bool((counts >= needed - _ROUNDING).all())
 
 
-def placed(first: Bools, ranks: Ints) -> Ints:
+def order_from_ranks(first: Bools, ranks: Ints) -> Ints:
     """Return the order of a list in which the first side has the given ranks.
 
     `ranks` rise and start at 0. Documents of the same side keep their order.
@@ -248,7 +252,7 @@ def placed(first: Bools, ranks: Ints) -> Ints:
     return order
 
 
-def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
+def ranks_with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
     """Return the ranks of the first side (rising, from 0) in a list that meets its minimums.
 
     At each rank, the better document of the two sides comes next, unless the other side would then
@@ -270,14 +274,15 @@ def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
     ):
         count = len(ranks)  # documents of the first side so far; the others have `rank - count`
         behind, others_behind = count < least, rank - count < least_others
-        # The next document of each side, as a list of one, or empty if the side has no more.
-        left, others_left = mine[count : count + 1], others[rank - count : rank - count + 1]
-        if behind or not others_left or (left and left < others_left and not others_behind):
+        # The next document of each side, as a list, which is empty if the side has no more.
+        next_mine, next_other = mine[count : count + 1], others[rank - count : rank - count + 1]
+        is_better = bool(next_mine) and next_mine < next_other
+        if behind or not next_other or (is_better and not others_behind):
             ranks.append(rank)
     return np.array(ranks, dtype=np.int64)
 
 
-def untied(
+def break_ties(
     first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool
 ) -> Ints:
     """Return the order of a list in which tied documents favour neither side.
@@ -293,7 +298,7 @@ def untied(
     scores : ndarray of float64, shape (n,)
         Scores, which fall.
     keys : ndarray of uint64, shape (n,)
-        Tie keys (`Lists.tie_keys`).
+        Tie key of each document.
     share : float
         The first side's share of each prefix.
     coin : bool
@@ -309,15 +314,16 @@ def untied(
         mine, others = block[first[block]].tolist(), block[~first[block]].tolist()
         count, merged = int(counts[start]), list[int]()
         while mine and others:
-            # Documents that the first side lacks if this rank is counted. The two shares add up to
-            # the number of ranks, so the other side lacks 1 − lag, and both lack the same at ½.
+            # The number of documents by which the first side is behind its share at this rank. The
+            # two shares add up to the number of ranks, so the other side is behind by 1 − lag, and
+            # both are equally far behind at ½.
             lag = share * (start + len(merged) + 1) - count
             my_key, their_key = keys[mine[0]], keys[others[0]]
-            ahead = bool(my_key < their_key) if my_key != their_key else coin
-            if abs(lag - 0.5) > _MARGIN:
-                ahead = lag > 0.5
-            merged.append((mine if ahead else others).pop(0))
-            count += ahead
+            is_mine_next = bool(my_key < their_key) if my_key != their_key else coin
+            if abs(lag - 0.5) > _ROUNDING:
+                is_mine_next = lag > 0.5
+            merged.append((mine if is_mine_next else others).pop(0))
+            count += is_mine_next
         order[start:stop] = [*merged, *mine, *others]
     return order
 
@@ -337,28 +343,31 @@ def fail_probability(table: npt.ArrayLike, p: float) -> float:
         Share of the group.
     """
     needed = np.asarray(table, dtype=np.int64)
-    # alive[i]: probability that a list has not failed yet and holds `least` + i documents of the
-    # group on its first `before` ranks.
-    alive, before, least, failed = np.ones(1), 0, 0, 0.0
+    # not_failed[i]: probability that a list has not failed on its first `previous_rank` ranks, and
+    # holds `previous_minimum` + i documents of the group there.
+    not_failed = np.ones(1)
+    previous_rank, previous_minimum, failed = 0, 0, 0.0
     for rank in (np.flatnonzero(np.diff(needed, prepend=0)) + 1).tolist():
-        alive = np.convolve(alive, _binomial(rank - before, p))
-        rise = int(needed[rank - 1]) - least
-        failed += float(alive[:rise].sum())
-        alive, before, least = alive[rise:], rank, int(needed[rank - 1])
-        if not len(alive):
+        not_failed = np.convolve(not_failed, _binomial(rank - previous_rank, p))
+        minimum = int(needed[rank - 1])
+        rise = minimum - previous_minimum
+        failed += float(not_failed[:rise].sum())
+        not_failed = not_failed[rise:]
+        previous_rank, previous_minimum = rank, minimum
+        if not len(not_failed):
             return 1.0
     return failed
 
 
 @lru_cache(maxsize=4096)
 def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
-    """Return FA*IR's table: the fewest documents of a group on the first 1, 2, … k ranks.
+    """Return FA*IR's table: the minimum number of a group's documents on the first 1, 2, … k ranks.
 
-    A list is unfair if it falls short of the table on any prefix. That is k tests of one list, so
+    A list is unfair if it falls short of the table on any prefix. These are k tests of one list, so
     each of them must have a smaller significance c than `alpha`. Each c gives a table. The result
     is the table for which a fair list falls short with a probability nearest to `alpha`
-    (`fail_probability`); if two are equally near, the one with the smaller counts (Zehlike et al.,
-    CIKM 2017, section 4.2). `p` is the share of the group.
+    (`fail_probability`). If two tables are equally near, it is the one with the smaller counts
+    (Zehlike et al., CIKM 2017, section 4.2). `p` is the share of the group.
     """
     if p in (0, 1):
         return tuple(range(1, k + 1)) if p else (0,) * k
@@ -367,9 +376,9 @@ def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
     low_table, high_table = np.zeros(k, dtype=np.int64), np.arange(1, k + 1)
     # The largest table asks for the group on every rank, which a list has with probability p^k.
     low_chance, high_chance = 0.0, 1 - p**k
-    # Tables grow with c. If two differ by 1 in a single count, there is no table between them.
-    while (high_table - low_table).sum() > 1 and high - low > _NARROW:
-        middle = low + _PART * (high - low)
+    # Counts rise with c. If two tables differ by 1 in a single count, none is between them.
+    while (high_table - low_table).sum() > 1 and high - low > _NARROWEST:
+        middle = low + _GOLDEN_SECTION * (high - low)
         table = _quantiles(k, p, middle)
         chance = fail_probability(table, p)
         if chance < alpha:
@@ -454,7 +463,7 @@ def exposure_mixture(
         None if the list has reached its target already.
     """
     exposure, their_exposure = expected_exposure(first, scores, weights)
-    if exposure >= target * their_exposure * (1 - _MARGIN):
+    if exposure >= target * their_exposure * (1 - _ROUNDING):
         return None
     raising = _RaisedSide(
         scores=scores[first],
@@ -523,7 +532,7 @@ class FittedShare(FittedMethod):
     strength 1 it is the target of the method.
     """
 
-    today: float
+    uncorrected: float
     """Value of the ranker without correction, in the unit of the target."""
     lowest: float
     """Smallest target that `FairReRank` takes."""
@@ -531,11 +540,11 @@ class FittedShare(FittedMethod):
     def at_strength(self, strength: float) -> Ranker:
         """Return the fair re-ranking with the target for a strength."""
         ranker: FairReRank = self.full
-        end = ranker.aim
-        # `abs`: if the ranker is above the end today, the target still comes from below. A target
-        # is a minimum, so one above the end would raise the group further.
-        target = round(end - (1 - strength) * abs(end - self.today), 6)
-        return replace(ranker, target=end if strength == 1 else max(target, self.lowest))
+        full_target = ranker.aim
+        # A target is a minimum. If the uncorrected value is above the full target, targets above it
+        # would raise the group further. So they are as far below it instead (`abs`).
+        target = round(full_target - (1 - strength) * abs(full_target - self.uncorrected), 6)
+        return replace(ranker, target=full_target if strength == 1 else max(target, self.lowest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -562,8 +571,8 @@ class FairReRankMethod(Method):
         queries.need_groups(queries.pair)
         group, opposite = queries.pair
         share = Share @ queries.page
-        # The group to raise is the one whose share is too small. Relevance is no help here: few
-        # judgments are left to fit on.
+        # The group to raise is the one whose share is too small. Relevance is not considered,
+        # because few judgments are left to fit on.
         if not queries.group_value(share, group, opposite) < 0:
             group, opposite = opposite, group
         question: GroupEstimand = share
@@ -586,6 +595,6 @@ class FairReRankMethod(Method):
         )
         return FittedShare(
             full=replace(ranker, target=ranker.aim),
-            today=value * question.scale,
+            uncorrected=value * question.scale,
             lowest=0.0 if self.variant == "exposure" else -100.0,
         )

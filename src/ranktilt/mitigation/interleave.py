@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
+from ranktilt.mitigation.base import Correction, Lists, expected_counts, reassign_scores, uniform
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.mitigation.remedy import Rule
 
@@ -21,15 +21,15 @@ Floats = npt.NDArray[np.float64]
 class Interleave(Correction):
     """Give each group its share of every prefix, in the order of the group's scores.
 
-    A *prefix* of a list is its first k ranks. Of a group, it aims at
+    A *prefix* of a list is its first k ranks. The number of a group's documents there becomes
 
-        ``(1 − strength) · today + strength · share · k``
+        ``(1 − strength) · uncorrected + strength · share · k``
 
-    documents, where `today` is the number that the prefix holds without correction, and `share` the
-    group's share of the whole list. The number is rounded up or down at random, and is exact on
-    average over seeds. So no group comes first more often than its share. With more than two
-    groups, the first group gets its ranks, then the second among the ranks that are left, and so
-    on. Documents without a group keep their ranks.
+    where `uncorrected` is the number without correction, and `share` the group's share of the whole
+    list. The number is rounded up or down at random, and is exact on average over seeds. So no
+    group comes first more often than its share. With more than two groups, the first group gets its
+    ranks, then the second group among the ranks that are left, and so on. Documents without a group
+    keep their ranks.
     """
 
     strength: float = field(default=1.0, kw_only=True)
@@ -51,16 +51,16 @@ class Interleave(Correction):
             parameters={"strength": self.strength, "seed": self.seed},
         )
 
-    def rescored(self, lists: Lists) -> Floats:
+    def rescore(self, lists: Lists) -> Floats:
         scores = lists.run.scores.copy()
         if self.strength == 0:
             return scores
-        for query, part in lists.parts():
-            side = lists.group[part]
+        for query, span in lists.slices():
+            side = lists.group[span]
             order = np.arange(len(side))
             known = np.flatnonzero(side >= 0)  # documents with a group
-            order[known] = known[self._turns(query, side[known], scores[part][known])]
-            scores[part] = in_order(order, scores[part], side)
+            order[known] = known[self._turns(query, side[known], scores[span][known])]
+            scores[span] = reassign_scores(order, scores[span], side)
         return scores
 
     def _turns(self, query: str, side: Ints, scores: Floats) -> Ints:
@@ -69,20 +69,22 @@ class Interleave(Correction):
         `side` has the number of each document's group, and `scores` its score.
         """
         order = np.empty(len(side), dtype=np.int64)
-        free = np.arange(len(side))  # ranks that are not taken
-        rest = np.arange(len(side))  # documents without a rank
+        free_ranks = np.arange(len(side))
+        unranked = np.arange(len(side))  # documents that have no rank yet
         for group in np.unique(side)[:-1].tolist():  # the last group gets the ranks that are left
-            is_member = side[rest] == group
-            count, n = int(is_member.sum()), len(rest)
-            today = expected_counts(is_member, scores[rest])
-            aim = (1 - self.strength) * today + self.strength * count * np.arange(1, n + 1) / n
-            aim[-1] = count  # exactly: the complete list holds the whole group
+            is_member = side[unranked] == group
+            count, n = int(is_member.sum()), len(unranked)
+            uncorrected = expected_counts(is_member, scores[unranked])
+            ranks = np.arange(1, n + 1)
+            aim = (1 - self.strength) * uncorrected + self.strength * count * ranks / n
+            aim[-1] = count  # without a rounding error: the complete list holds the whole group
             # Systematic sampling: one random number is added to all aims, and the group gets a rank
             # wherever the sum passes the next whole number. So each count is right on average.
-            ranks = np.searchsorted(aim + uniform(self.seed, query, group), np.arange(1, count + 1))
-            order[free[ranks]] = rest[is_member]
-            free, rest = np.delete(free, ranks), rest[~is_member]
-        order[free] = rest
+            sums = aim + uniform(self.seed, query, group)
+            taken = np.searchsorted(sums, np.arange(1, count + 1))
+            order[free_ranks[taken]] = unranked[is_member]
+            free_ranks, unranked = np.delete(free_ranks, taken), unranked[~is_member]
+        order[free_ranks] = unranked
         return order
 
 

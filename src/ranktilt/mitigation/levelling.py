@@ -1,6 +1,10 @@
 """The steps of levelling one ranker: test the baseline, fit methods, select and compare.
 
-Queries are divided into three sides: methods are *fitted* on some, the strength of each method is
+A *method* is a way to correct a ranker, and a *candidate* is a method at one strength. The
+*baseline* is the ranker without any correction. Its *tilt*, how far it favours one group over
+another, is *level* if it is within a margin.
+
+Queries are divided into three *sides*: methods are *fitted* on some, the strength of each method is
 *selected* on others, and the selected candidates are *tested* on the rest.
 """
 
@@ -15,7 +19,7 @@ from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Pair
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.base import Correction, run_of_depth
@@ -35,7 +39,7 @@ from ranktilt.rankers.candidates import FITTED
 
 @dataclass(frozen=True, kw_only=True)
 class _RankedSide:
-    """The baseline's runs of the queries of one side: over all documents, and over fewer."""
+    """The baseline's runs of one side's queries: over all documents, and over the reference's."""
 
     collection: Collection
     """Collection with the queries of the side."""
@@ -44,7 +48,7 @@ class _RankedSide:
     reference: Collection | None
     """The documents of the reference alone; None if they were not ranked alone."""
     reference_run: Run | None
-    """Run over these documents; None without them."""
+    """Run over the reference's documents; None if they were not ranked alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +67,10 @@ class Levelling:
     """How candidates are compared."""
     folder: Path | None
     """Folder for fits; None if they are not saved."""
-    whole_run: Run
-    """Run of all queries from which the sides were drawn.
+    baseline_run: Run
+    """The baseline's run of all queries from which the sides were drawn.
 
-    If they were not drawn from one collection, it is the run of the queries to test on.
+    If the sides were not drawn from one collection, it is the run of the queries to test on.
     """
 
     @property
@@ -75,10 +79,10 @@ class Levelling:
         return self.bench_options.pairs[0]
 
     def test_baseline(self) -> Bench:
-        """Return the bench of the baseline alone, over the queries of `whole_run`."""
+        """Return the bench of the baseline alone, over the queries of `baseline_run`."""
         tested = compare_candidates(
             self.split.drawn_from or self.split.test,
-            {self._baseline_candidate(self.whole_run): self.whole_run},
+            {self._baseline_candidate(self.baseline_run): self.baseline_run},
             self.questions[:1],
             reference_runs={},
             options=self.bench_options,
@@ -103,7 +107,10 @@ class Levelling:
         return replace(bench, spec=spec)
 
     def compare(self, tested: Bench) -> Bench:
-        """Fit every method, choose its strength, and compare the candidates on the test queries."""
+        """Fit every method, choose its strength, and compare the candidates on the test queries.
+
+        `tested` is the bench of the baseline alone.
+        """
         methods = self._fit()
         selected = self._select(methods)
         test = self._rank_side(self.split.test)
@@ -138,39 +145,39 @@ class Levelling:
         split, tested = self.split, set(self.split.test.queries_with_judgments["id"])
         sides = [split.fit, split.select]
         if split.drawn_from is not None:
-            # Includes queries that lost every judgment because a test query shares it. So an audit
-            # of the corrected run is on the queries of the bench.
+            # This includes queries that were left out because they share all their judgments with
+            # test queries. So an audit of the corrected run has the same queries as the bench.
             sides = [split.drawn_from]
         elif split.fitted_on:
-            # The ids of another collection may be the same words for other queries.
+            # Another collection may use the same ids for other queries.
             sides = [split.select]
-        names = dict.fromkeys(
+        query_ids = dict.fromkeys(
             chain.from_iterable(side.queries_with_judgments["id"] for side in sides)
         )
-        return tuple(name for name in names if name not in tested)
+        return tuple(query_id for query_id in query_ids if query_id not in tested)
 
     def _rank(self, collection: Collection) -> Run:
         """Return the baseline's run of one side's queries.
 
-        It is taken from `whole_run` if that has them, and made otherwise.
+        Its lists are taken from `baseline_run` if this has them, and ranked otherwise.
         """
         is_drawn = self.split.drawn_from is not None
         if collection is self.split.fit and self.split.fitted_on:  # another collection's queries
             is_drawn = False
         if is_drawn or collection is self.split.test:
-            return only_queries(self.whole_run, collection.queries_with_judgments["id"])
+            return only_queries(self.baseline_run, collection.queries_with_judgments["id"])
         return self.baseline.rank(collection)
 
     def _rank_side(self, side: Collection) -> _RankedSide:
         """Rank a side's queries over all documents, and if possible over the reference's alone.
 
         The second run shows effectiveness where there is no other group to favour. It needs a
-        ranker that searches, judgments, and sources: other groups are no texts of their own.
+        ranker that searches, judgments, and groups that are sources.
         """
         ranker, reference, reference_run = self.baseline.ranker, None, None
         is_searchable = self.options.by == "source" and side.has_judgments
         if ranker is not None and not self.baseline.is_saved and is_searchable:
-            reference = reference_alone(side, self.pair[0])
+            reference = only_group(side, self.pair[0])
             reference_run = ranker.rank(reference)
         return _RankedSide(
             collection=side,
@@ -183,7 +190,7 @@ class Levelling:
         """Fit all methods on the queries to fit on."""
         groups = grouping(self.split.test, self.options.by, self.pair).names
         run = self._rank(self.split.fit)
-        # Methods learn from what they will correct.
+        # Methods learn from the results that they will correct.
         run = run_of_depth(run, self.split.fit, self.baseline.cut_depth)
         queries = FittingQueries(
             collection=self.split.fit,
@@ -222,12 +229,15 @@ class Levelling:
                     strength=strength,
                     ranker=self.baseline.corrected_text(ranker),
                 )
-                runs[candidate] = self._ranked_with(ranker, side.collection, side.run)
+                runs[candidate] = self._apply_ranker(ranker, side.collection, side.run)
                 if side.reference is not None and side.reference_run is not None:
-                    # A correction re-ranks the baseline's run, and looks up groups in the complete
-                    # collection. Any other ranker searches anew, so it must see the reference only.
-                    known = side.collection if isinstance(ranker, Correction) else side.reference
-                    reference_runs[candidate] = self._ranked_with(ranker, known, side.reference_run)
+                    # A correction re-ranks the baseline's run, and needs the groups of the complete
+                    # collection. Any other ranker searches, and must find the reference alone.
+                    is_correction = isinstance(ranker, Correction)
+                    searched = side.collection if is_correction else side.reference
+                    reference_runs[candidate] = self._apply_ranker(
+                        ranker, searched, side.reference_run
+                    )
                 report("correcting", len(runs) - 1, len(methods.by_label) * len(strengths))
         return runs, reference_runs
 
@@ -246,8 +256,8 @@ class Levelling:
         # The first value is the baseline's.
         return choose_strengths(values[1:], self.bench_options.margin, self.bench_options.budget)
 
-    def _ranked_with(self, ranker: Ranker, collection: Collection, run: Run) -> Run:
-        """Correct a run; a ranker that is no correction searches the collection instead."""
+    def _apply_ranker(self, ranker: Ranker, collection: Collection, run: Run) -> Run:
+        """Correct a run, or search the collection if the ranker is no correction."""
         if isinstance(ranker, Correction):
             return self.baseline.correct(ranker, collection, run)
         return ranker.rank(collection)

@@ -1,7 +1,8 @@
-"""Methods: ways to level a ranker.
+"""Methods: ways to level a ranker, so that it favours no group over another.
 
 A method is a frozen record of its options, in the file of its correction. `Method.fit` learns from
-queries (`FittingQueries`) and returns a `FittedMethod`, which has a ranker for each strength.
+queries (`FittingQueries`) and returns a `FittedMethod`, which has a ranker for each strength. The
+*baseline* is the ranker to level; a *fit* is a set of numbers that a method has learned.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class FittingQueries:
     pair: Pair
     """The reference, and the group that is compared with it."""
     groups: tuple[str, ...]
-    """All groups of the collection that is levelled."""
+    """All groups of the collection whose rankings are levelled."""
     by: str = "source"
     """Column of the groups."""
     page: int = 10
@@ -60,7 +61,7 @@ class FittingQueries:
     folder: Path | None = None
     """Folder for fits; None if they are not saved."""
     seed: int = 0
-    """Seed of all draws."""
+    """Random seed of all draws."""
 
     def need_ranker(self, method: str) -> Ranker:
         """Return the ranker, for a method that must rank or score again; refuse a saved run."""
@@ -89,8 +90,8 @@ class FittingQueries:
     def file(self, name: str) -> str:
         """Return the path of a fit of this ranker; the file name alone if fits are not saved.
 
-        `name` is the end of the file name. The start is the ranker's name, in characters that every
-        file system takes.
+        The file name is the ranker's name, in characters that are valid on every file system, and
+        `name`.
         """
         ranker = re.sub(r"[^a-z0-9.]+", "-", self.run.name.lower())[:60].strip("-.") or "ranker"
         path = Path(f"{ranker}-{name}")
@@ -111,13 +112,11 @@ class FittingQueries:
         groups = grouping(self.collection, self.by, (group, opposite or REST))
         judgments = Judgments.from_collection(self.collection, groups)
         judged_run = JudgedRun.from_run(self.run, self.collection, judgments)
-        group_numbers = judged_run.group_codes(groups)  # of each entry; below 0 without a group
-        first_number = groups.index(group)
-        is_first = group_numbers == first_number
+        entry_groups = judged_run.group_codes(groups)  # below 0 for an entry without a group
+        is_first = entry_groups == groups.index(group)
+        is_second = (entry_groups >= 0) & ~is_first
         if opposite:
-            is_second = group_numbers == groups.index(opposite)
-        else:
-            is_second = (group_numbers >= 0) & (group_numbers != first_number)
+            is_second = entry_groups == groups.index(opposite)
         total, weight = question.columns(judged_run.ranking, is_first, is_second)
         return question.value(total, weight)
 
@@ -151,9 +150,9 @@ class Method(ABC):
     largest_strength: ClassVar[float] = 1.0
     """Largest strength that can be tried."""
     learns_from_twins: ClassVar[bool] = False
-    """Whether it learns from twins: versions of one document by different sources.
+    """Whether the method learns from twins: versions of one document by different sources.
 
-    Such a method levels sources and no other groups.
+    Such a method levels sources (authors) and no other groups.
     """
 
     @property
@@ -162,7 +161,7 @@ class Method(ABC):
         return self.name
 
     def __str__(self) -> str:
-        """Return the text that `read_method` makes this method of, with changed options only."""
+        """Return the text from which `read_method` makes this method, without default options."""
         options = {}
         for option in fields(self):
             value = getattr(self, option.name)

@@ -49,15 +49,15 @@ def read_method(text: str) -> Method:
         raise UserError(f"expected one method, such as offset; got {text!r}")
     if stage.name not in METHODS or (stage.argument and stage.name != FairReRankMethod.name):
         raise unknown("method", text, METHODS)
-    kind = METHODS[stage.name]
-    hints = get_type_hints(kind)  # an option's type says how its text is read
+    method_class = METHODS[stage.name]
+    hints = get_type_hints(method_class)  # an option's type says how its text is read
     values: dict[str, Any] = {} if stage.argument is None else {"variant": stage.argument}
     for name, value in stage.options.items():
         options = method_options(stage.name)
         if name not in options:
             raise unknown(f"option of {stage.name}", name, options)
         values[name] = read_value(value, hints[name], f"option {name!r} of {stage.name}")
-    return kind(**values)
+    return method_class(**values)
 
 
 def method_options(name: str) -> list[str]:
@@ -99,14 +99,14 @@ def fit_methods(methods: Iterable[Method], queries: FittingQueries) -> FittedMet
         try:
             fitted[method.label] = method.fit(queries)
         except UserError as error:
-            if isinstance(error.__cause__, OSError):  # a file's fault, not the method's
+            if isinstance(error.__cause__, OSError):  # a file cannot be read, or the disk is full
                 raise
             errors[method.label] = error
     if not fitted:
         raise next(iter(errors.values()))
-    for learned in fitted.values():
-        if queries.folder is not None and learned.fit is not None:
-            learned.fit.save(learned.file)
+    for method_fit in fitted.values():
+        if queries.folder is not None and method_fit.fit is not None:
+            method_fit.fit.save(method_fit.file)
     refused = [
         RefusedMethod(method=label, reason=str(error).removeprefix(f"{label}: "))
         for label, error in errors.items()

@@ -1,10 +1,12 @@
 """Level a ranker at inference: fit corrections, choose each one's strength, and test them.
 
-It takes four steps, with three full audits at most:
+A *tilt* is how far a ranker favours one group over another; it is *level* if it is within a margin.
+A *candidate* is a correction at one strength, and the *baseline* is the ranker without any
+correction. There are four steps, with at most three full audits:
 
     test the baseline (one audit)  →  fit methods  →  choose strengths  →  compare (two audits)
 
-It stops after the first step where the baseline is not shown to be tilted.
+If the baseline is not shown to be tilted, the other steps are left out.
 """
 
 from __future__ import annotations
@@ -54,14 +56,14 @@ def mitigate(
     margin: float = DEFAULT_MARGIN,
     resamples: int = RESAMPLES,
 ) -> Bench:
-    """Compare corrections of a ranker by tilt and effectiveness, on queries that none of them saw.
+    """Compare corrections of a ranker by tilt and effectiveness, on queries that none has learned.
 
     First the ranker is tested over all queries. If it is not shown to be tilted, nothing is fitted,
     and the bench has no candidates (unless you set `MitigationOptions.always`). Otherwise each
-    method learns from the queries to fit on. The queries to select by then choose its smallest
-    strength with a tilt within half of `margin` and a loss within the budget, or else the one
-    nearest to level. The test queries judge the chosen ones and show all strengths. A method that
-    cannot be tried is listed with the reason (`Bench.refused`).
+    method learns from a first set of queries. On a second set, its smallest strength is chosen with
+    a tilt within half of `margin` and a loss within the budget, or else the strength nearest to
+    level. A third set tests the chosen candidates, and shows all strengths. A method that cannot be
+    tried is listed with the reason (`Bench.refused`).
 
     Parameters
     ----------
@@ -72,19 +74,20 @@ def mitigate(
     measures : sequence of str or Estimand, optional
         Measures to take Relative Δ of, and questions about two groups, such as ``Share@10``.
     fit : Collection, optional
-        Another collection for the methods to learn from. A third of the queries, or those that a
-        split selects by, then choose strengths, and the others test. What it shares with them is
-        left out.
+        Another collection for the methods to learn from. Queries and documents that it shares with
+        `collection` are left out. If `collection` has no sets of queries, strengths are chosen on a
+        third of its queries, and the others are the test.
     folder : str or Path, optional
-        Where to save fits, which you need to rank with a correction. By default they are not saved,
-        and the result only names their files.
+        Folder in which to save fits, which you need to rank with a correction. By default they are
+        not saved, and the result only names their files.
     options : MitigationOptions, optional
         Methods, strengths, groups.
     primary : str or Estimand, optional
-        The question that decides what is level, in percent: by default as in `audit`; if nothing
-        is judged, HeadToHead for twins and Share@10 for other documents.
+        The question that decides what is level, in percent. By default it is that of an audit with
+        these measures. If nothing is judged, it is HeadToHead for twins (documents of the same
+        origin in both groups) and Share@10 for other documents.
     effectiveness, budget, ties, test, correction, margin, resamples
-        How candidates are compared, as in `bench`.
+        How candidates are compared; parameters of `ranktilt.bench`.
 
     Returns
     -------
@@ -131,7 +134,7 @@ def mitigate(
         options=options,
         bench_options=bench_options,
         folder=None if folder is None else Path(folder),
-        whole_run=baseline.rank(split.drawn_from or split.test),
+        baseline_run=baseline.rank(split.drawn_from or split.test),
     )
     tested = levelling.test_baseline()
     if not (options.always or tested.choose().is_tilted):
@@ -163,10 +166,10 @@ def _pair(collection: Collection, options: MitigationOptions) -> Pair:
             "the two to level: --pair A,B"
         )
     known = grouping(collection, options.by).names
-    united = [name for name in pairs[0] if name not in known]
-    if united:
+    unions = [name for name in pairs[0] if name not in known]  # such as Europe|Asia
+    if unions:
         raise UserError(
-            f"a correction works on single groups, and {united[0]!r} is not one; name two to "
+            f"a correction works on single groups, and {unions[0]!r} is not one; name two to "
             "level: "
             "--pair A,B"
         )
@@ -183,15 +186,16 @@ def _questions(
 ) -> list[Estimand]:
     """Return the questions to ask, the primary one first.
 
-    By default they are those of an audit of these documents. Without judgments, that is who wins
-    among twins if there are any, and who fills the first ranks.
+    By default they are those of an audit. Without judgments, they are which group wins among twins
+    (if there are any), and which group has the first ranks.
     """
-    usual: Sequence[str | Estimand] = DEFAULT_MEASURES
+    defaults: Sequence[str | Estimand] = DEFAULT_MEASURES
     if not collection.has_judgments:
         has_twins = len(twin_rows(collection, grouping(collection, by), pair)) > 0
-        usual = (*(["HeadToHead"] if has_twins else []), SHARE, "ExposureRatio")
-    questions = [estimand(question) for question in measures or usual]
+        defaults = (*(["HeadToHead"] if has_twins else []), SHARE, "ExposureRatio")
+    questions = [estimand(question) for question in measures or defaults]
     if primary is None:
-        is_usual = not (measures or collection.has_judgments)
-        primary = questions[0] if is_usual else usual_primary(questions, by)
+        # The first of the defaults without judgments is not the usual primary question.
+        has_own_defaults = not (measures or collection.has_judgments)
+        primary = questions[0] if has_own_defaults else usual_primary(questions, by)
     return order_questions(questions, primary, by)

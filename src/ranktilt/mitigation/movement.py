@@ -30,8 +30,8 @@ PAGE = 10
 DEEPEST = 100
 """Number of first ranks that the rank-biased overlap compares.
 
-It weighs each rank by .9 times the weight of the rank before. All ranks below this one together
-have a weight of less than .0001.
+Each rank has .9 times the weight of the rank before it. All lower ranks together have a weight of
+less than .0001.
 """
 
 
@@ -42,9 +42,9 @@ class MovementMean:
     value: float
     """The mean; NaN without any query."""
     low: float
-    """Lower end of its interval; NaN if the queries are too few for an interval."""
+    """Lower end of the interval; NaN if the queries are too few for an interval."""
     high: float
-    """Upper end of its interval; NaN in the same case."""
+    """Upper end of the interval; NaN if the queries are too few for an interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +59,14 @@ class Movement:
     rbo: MovementMean
     """Rank-biased overlap of the lists (Webber, Moffat & Zobel, ACM TOIS 28(4), 2010; p = .9).
 
-    It is from 0 (nothing in common) to 1 (no list moves).
+    It is from 0 (no document in common) to 1 (equal lists).
     """
     replaced: MovementMean
     """Percentage of the baseline's first ten documents that are not among the candidate's."""
     queries: int
-    """Number of queries for which the baseline found anything."""
+    """Number of queries for which the baseline returns any document."""
     effective_n: float
-    """Effective number of these queries: fewer if some of them repeat others."""
+    """Effective number of these queries; queries with the same results count once."""
 
     @property
     def testable(self) -> bool:
@@ -96,33 +96,35 @@ class ListDistances:
     """How much a run's lists differ from the baseline's, query by query; shape (n_queries,)."""
 
     rbo: Floats
-    """Rank-biased overlap, from 0 to 1; NaN if the baseline found nothing."""
+    """Rank-biased overlap, from 0 to 1; NaN if the baseline's list is empty."""
     replaced: Floats
-    """Share of the first ten that is replaced, from 0 to 1; NaN if the baseline found nothing."""
+    """Share of the first ten documents that is replaced, 0 to 1; NaN if the baseline's list is
+    empty."""
 
     @property
     def mean_replaced(self) -> float:
-        """Mean share of replaced documents, in percent; NaN if the baseline found nothing."""
+        """Mean share of replaced documents, in percent; NaN if all lists are empty."""
         known = self.replaced[~np.isnan(self.replaced)]
         return 100 * float(known.mean()) if len(known) else math.nan
 
 
 def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDistances:
     """Compare the lists of two runs, query by query."""
-    old, new = (_ranked(side, name) for side, name in ((baseline, "old"), (run, "new")))
-    joined = old.join(new, on=["query_id", "doc_id"], how="inner")
-    # For each query: the documents that both lists have, with their ranks in both.
-    ranks = {
-        str(query): part for (query,), part in joined.partition_by("query_id", as_dict=True).items()
+    old, new = _ranks(baseline, "old"), _ranks(run, "new")
+    shared = old.join(new, on=["query_id", "doc_id"], how="inner")
+    # For each query, the documents that are in both lists, with their ranks in both.
+    shared_by_query = {
+        str(query): documents
+        for (query,), documents in shared.partition_by("query_id", as_dict=True).items()
     }
     old_lengths, new_lengths = _lengths(baseline), _lengths(run)
-    rbo, replaced = (np.full(len(queries), np.nan) for _ in range(2))
+    rbo, replaced = np.full(len(queries), np.nan), np.full(len(queries), np.nan)
     for number, query in enumerate(queries):
         length = old_lengths.get(query, 0)
         if not length:
             continue
-        part = ranks.get(query, joined.clear())
-        old_ranks, new_ranks = (part[name].to_numpy() for name in ("old", "new"))
+        documents = shared_by_query.get(query, shared.clear())
+        old_ranks, new_ranks = documents["old"].to_numpy(), documents["new"].to_numpy()
         page = min(PAGE, length)  # a list may be shorter than ten
         remaining = int(((old_ranks <= page) & (new_ranks <= PAGE)).sum())
         replaced[number] = 1 - remaining / page
@@ -132,17 +134,20 @@ def list_distances(baseline: Run, run: Run, queries: Sequence[str]) -> ListDista
 
 
 def shares_replaced(runs: Sequence[Run]) -> list[float]:
-    """Return which share of the first run's first ten documents each run replaces, in percent.
+    """Return for each run the percentage of the first run's first ten documents that it replaces.
 
-    Infinite if the first run found nothing, so that no run is within a budget.
+    It is infinite if all lists of the first run are empty, so that no run is within a budget.
     """
     queries = runs[0].queries
     shares = [list_distances(runs[0], run, queries).mean_replaced for run in runs]
     return [math.inf if math.isnan(share) else share for share in shares]
 
 
-def _ranked(run: Run, name: str) -> pl.DataFrame:
-    """Return query, document and rank of each list's first ranks; the rank's column gets a name."""
+def _ranks(run: Run, name: str) -> pl.DataFrame:
+    """Return query, document and rank of the first `DEEPEST` results.
+
+    `name` is the name of the column of ranks.
+    """
     frame = run.frame().filter(pl.col("rank") <= DEEPEST)
     return frame.select("query_id", "doc_id", pl.col("rank").alias(name))
 
@@ -187,7 +192,7 @@ def movement(
     `distinct` has a number for each query; queries that repeat each other have one number and count
     once. None if no query is a repeat.
     """
-    # `Columns` is for several columns; these have one each.
+    # `Columns` holds several columns; these have only one.
     overlap = Columns(values=distances.rbo[None], distinct=distinct)
     replaced = Columns(values=distances.replaced[None], distinct=distinct)
     return Movement(
@@ -200,7 +205,7 @@ def movement(
 
 
 def _influence(columns: Columns) -> Influence:
-    """Return what each query adds to the error of a mean, from which its variance follows."""
+    """Return the influence of each query on a mean, from which the mean's variance follows."""
     (sums,), sizes = columns.sums, columns.sizes
     mean = float(sums.sum() / sizes.sum()) if len(sizes) else 0.0
     return Influence.from_queries(sums - mean * sizes, sizes)

@@ -1,6 +1,7 @@
 """Offsets: a constant for each group, which is added to the scores of its documents.
 
-The constants are fitted on other queries, so that the scores of all groups look alike.
+The constants are fitted on other queries, so that the scores of all groups match those of one
+group, the *reference*.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class GroupOffset:
     low: float
     """Lower end of its 95 % interval by a bootstrap over queries; NaN with one or two queries."""
     high: float
-    """Upper end of the same interval; NaN in the same case."""
+    """Upper end of the 95 % interval; NaN with one or two queries."""
     queries: int
-    """Number of queries whose lists allow a comparison of this group with the reference."""
+    """Number of queries whose lists have documents of both groups that can be compared."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,10 +69,10 @@ def fit_offset(
     document at the same quantile, counted from the top. The median of the differences is the
     query's value, and the constant is the mean over queries.
 
-    A list that is cut at depth k holds only the best of each group, and more of the group that is
-    favoured. Quantiles among the documents of the list would hide this tilt. So quantiles are taken
-    among all documents of the group in the collection. The list shows the uppermost of them, and
-    the comparison goes as far down as both groups can be seen.
+    A list that is cut at depth k holds only the best documents of each group, and more documents of
+    the favoured group. Quantiles among the documents of the list would hide this tilt. So quantiles
+    are taken among all documents of the group in the collection. The list has the highest of them,
+    and the comparison ends at the lowest quantile that the list has of both groups.
 
     Parameters
     ----------
@@ -115,14 +116,13 @@ def fit_offset(
 
 
 def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> GroupOffset:
-    """Return the constant of the group with this number in `lists.groups`."""
-    code = lists.groups.code
-    # Number of each group's documents in the whole collection; −1 is the code of no group.
+    """Return the constant of a group; groups are given as their indices in `lists.groups`."""
+    code = lists.groups.code  # of each document in the collection; −1 without a group
     sizes = np.bincount(code[code >= 0], minlength=len(lists.groups.names))
     name, reference = lists.groups.names[number], lists.groups.names[reference_number]
     gaps = list[float]()
-    for _, part in lists.parts():
-        scores, group = lists.run.scores[part], lists.group[part]
+    for _query, span in lists.slices():
+        scores, group = lists.run.scores[span], lists.group[span]
         gap = quantile_gap(
             scores[group == reference_number],
             scores[group == number],
@@ -145,15 +145,15 @@ def _offset(lists: Lists, number: int, reference_number: int, seed: int) -> Grou
 
 
 def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> float:
-    """Return the median of first minus second group's scores at equal quantiles, from the top.
+    """Return the median difference of two groups' scores at equal quantiles: first minus second.
 
     Parameters
     ----------
     first, second : ndarray of float64
-        The scores of each group that a list shows, falling.
+        The scores of each group in a list, falling.
     n_first, n_second : int
-        How many scores each group would have in a list of the whole collection. The shown scores
-        are the largest of them.
+        Number of scores that each group would have in a list of the whole collection. Those in the
+        list are the largest of them.
 
     Returns
     -------
@@ -198,7 +198,7 @@ class Offset(FittedCorrection):
             parameters={"strength": self.strength},
         )
 
-    def rescored(self, lists: Lists) -> Floats:
+    def rescore(self, lists: Lists) -> Floats:
         fitted = cast(OffsetFit, self.fitted)
         if fitted.by != self.by:
             message = (
@@ -207,19 +207,20 @@ class Offset(FittedCorrection):
             raise DataError(self.fit, message)
         constants = {offset.group: offset.value for offset in fitted.offsets}
         constants[fitted.reference] = 0.0
-        strange = [name for name in lists.groups.names if name not in constants]
-        if strange:
+        unknown_groups = [name for name in lists.groups.names if name not in constants]
+        if unknown_groups:
             groups = [fitted.reference, *(offset.group for offset in fitted.offsets)]
             message = (
-                f"was fitted to {join_words(groups)}; these lists also have {join_words(strange)}"
+                f"was fitted to {join_words(groups)}; these lists also have "
+                f"{join_words(unknown_groups)}"
             )
             raise DataError(self.fit, message)
         self.require_scale(lists.run)
         if self.strength == 0:
             return lists.run.scores
-        # Documents without a group have the number −1, which reads the 0 at the end.
-        by_number = np.array([*(constants[name] for name in lists.groups.names), 0.0])
-        return lists.run.scores + self.strength * by_number[lists.group]
+        # Documents without a group have the index −1, which reads the 0 at the end.
+        constant_of_group = np.array([*(constants[name] for name in lists.groups.names), 0.0])
+        return lists.run.scores + self.strength * constant_of_group[lists.group]
 
 
 @dataclass(frozen=True, kw_only=True)

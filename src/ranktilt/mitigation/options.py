@@ -1,4 +1,8 @@
-"""Options of a mitigation: methods and strengths to try."""
+"""Options of a mitigation: methods and strengths to try.
+
+A *tilt* is how far a ranker favours one group over another; it is *level* if it is within a margin.
+A *candidate* is a method at one strength, and the *baseline* the ranker without any correction.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ class MitigationOptions:
     seed: int = 0
     """Random seed of all draws."""
     name: str | None = None
-    """What results call the ranker or run; None for its own name."""
+    """Name of the ranker or run in results; None for its own name."""
 
     def __post_init__(self) -> None:
         labels = [method.label for method in self.methods]
@@ -69,11 +73,14 @@ class MitigationOptions:
 
     @classmethod
     def from_texts(cls, methods: Iterable[str], **options: Any) -> Self:
-        """Read methods as they are typed, such as ``fair-rerank:exposure(target=1)``."""
+        """Make options from the texts of methods, such as ``fair-rerank:exposure(target=1)``.
+
+        `options` are the other fields by name.
+        """
         return cls(methods=tuple(read_method(text) for text in methods), **options)
 
     def spec(self) -> dict[str, Any]:
-        """Return the options as a bench's file keeps them."""
+        """Return the options as plain JSON values, for the spec of a bench."""
         spec = {
             "methods": [str(method) for method in self.methods],
             "strengths": list(self.strengths),

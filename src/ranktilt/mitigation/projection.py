@@ -28,11 +28,11 @@ from ranktilt.rankers.fit_provenance import text_key
 from ranktilt.statistics.permutation import sign_flip_length_p
 
 MOST_TWINS = 10_000
-"""Most pairs of twins to fit on; a sample is drawn if there are more."""
+"""Maximum number of pairs of twins to fit on; if there are more, a sample is drawn."""
 _RESAMPLES = 1_000
-"""Number of random exchanges of twins that the length of a direction is compared with."""
-_ZERO = 1e-6
-"""Share of the vectors' mean length below which a mean difference is rounding, and no direction."""
+"""Number of random exchanges of twins, for the test of a direction's length."""
+_ROUNDING = 1e-6
+"""Length of a mean difference that rounding may cause, as a share of the vectors' mean length."""
 
 
 def fit_direction(
@@ -49,9 +49,9 @@ def fit_direction(
     It is the mean vector of the source minus the mean vector of the reference, scaled to length 1.
     If the ranker compares by cosine, vectors are scaled to length 1 first.
 
-    The spec of the direction has a test of its length before scaling: ``p`` says how often the
-    length would be as large if the twins of random pairs were exchanged, so that source means
-    nothing. ``random_length`` is the length to expect then.
+    The spec of the direction has a test of its length before scaling: ``p`` is the probability of a
+    length at least as large if the twins of random pairs are exchanged, so that the source means
+    nothing. ``random_length`` is the expected length in this case.
 
     Parameters
     ----------
@@ -79,13 +79,13 @@ def fit_direction(
     differences = source_vectors.astype(np.float64) - reference_vectors
     mean = differences.mean(axis=0)
     length = float(np.linalg.norm(mean))
-    if length <= _ZERO * float(np.linalg.norm(reference_vectors, axis=1).mean()):
+    if length <= _ROUNDING * float(np.linalg.norm(reference_vectors, axis=1).mean()):
         twin_count = counted(twins.height, "twin", "twins")
         raise UserError(
             f"a projection needs a direction, and the vectors of {twin_count} of {reference} and "
             f"{source} do not differ on average"
         )
-    # With random signs the differences are orthogonal on average, so that squares add up.
+    # With random signs the differences are uncorrelated, so that their squared lengths add up.
     random_length = float(np.sqrt(np.square(differences).sum())) / twins.height
     spec = {
         "model": repr(plain),
@@ -114,9 +114,10 @@ def fit_direction(
 def _twins(
     collection: Collection, sources: tuple[str, str], leave_out: set[str], seed: int
 ) -> tuple[pl.DataFrame, int]:
-    """Return one pair of twins for each origin, and how many origins were left out.
+    """Return one pair of twins for each origin, and the number of origins that were left out.
 
-    If there are more than `MOST_TWINS`, a sample is drawn.
+    An origin is a document together with its versions. `sources` are the reference and the other
+    source. If there are more than `MOST_TWINS` pairs, a sample is drawn.
     """
     reference, source = sources
     twins = (
@@ -151,7 +152,8 @@ class FittedProjection(FittedMethod):
     """
 
     def at_strength(self, strength: float) -> Ranker:
-        """Return the ranker; its field for the strength has another name than a correction's."""
+        """Return the ranker at a strength."""
+        # The field has another name than that of corrections.
         ranker: Ranker = replace(self.full, project_strength=strength)
         return ranker
 

@@ -28,16 +28,16 @@ SHARES = (0.4, 0.2, 0.4)
 SIDES = ("fit", "select", "test")
 """Names of the sides: to fit methods, to select a strength, and to test the result."""
 _LARGEST_LINKED_SHARE = 0.5
-"""Share of all queries above which linked queries are separated after all.
+"""Maximum share of all queries that is kept together because the queries are linked.
 
-Queries are linked if they share a relevant origin, and linked queries go to one side. If they were
-more than this, one side would get nearly all queries.
+Queries are linked if they share a relevant origin, and linked queries go to the same side. A larger
+set would give one side nearly all queries, so it is separated.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """How much was left out of the side to fit on, because it also belongs to other sides.
+    """Counts of what was left out of the side to fit on, because other sides have it too.
 
     The last two counts are 0 unless methods are fitted on another collection.
     """
@@ -65,9 +65,9 @@ class QuerySplit:
     left_out: LeftOut = LeftOut()
     """What was left out of the queries to fit on."""
     drawn_from: Collection | None = None
-    """The collection with all queries, if sides were drawn from it; None if they were given."""
+    """The collection from whose queries the sides were drawn; None if the sides were given."""
     fitted_on: str = ""
-    """Name of the collection to fit on, if it is another one; empty if it is the same."""
+    """Name of another collection to fit on; empty if it is the same collection."""
 
     @cached_property
     def held_out(self) -> set[str]:
@@ -97,17 +97,19 @@ class QuerySplit:
         fit, select, test : Collection
             The collection with the queries of each side: its own splits, or drawn ones.
         most : int, optional
-            Most queries to fit on, and to select by. If there are more, a sample is drawn. By
-            default there is no limit.
+            Maximum number of queries to fit on, and to select by. If there are more, a sample is
+            drawn. By default there is no limit.
         seed : int, optional
-            Seed of the sample.
+            Random seed of the sample.
         """
         judgments_before = fit.qrels.height
-        later = [_judged_only(side).queries.select("id") for side in (select, test)]
+        other_queries = [_judged_only(side).queries.select("id") for side in (select, test)]
         rest = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
         if rest.has_judgments:
             rest = rest.only_queries(
-                rest.queries_with_judgments.join(pl.concat(later), on="id", how="anti")["id"]
+                rest.queries_with_judgments.join(pl.concat(other_queries), on="id", how="anti")[
+                    "id"
+                ]
             )
         if not rest.has_judgments:
             raise UserError(
@@ -116,8 +118,8 @@ class QuerySplit:
             )
         lost = judgments_before - rest.qrels.height
         return cls(
-            fit=at_most(rest, most, seed=seed),
-            select=at_most(_apart(select, test), most, seed=seed),
+            fit=limit_queries(rest, most, seed=seed),
+            select=limit_queries(_without_tested(select, test), most, seed=seed),
             test=test,
             left_out=LeftOut(judgments=lost, judgments_before=judgments_before),
         )
@@ -134,20 +136,31 @@ class QuerySplit:
     ) -> Self:
         """Fit on another collection, and leave out what it shares with the sides of this one.
 
-        Left out are documents that are relevant to a query to select by or to test on, and these
-        queries. Two collections may use the same ids for different things. So documents and queries
-        are compared by their texts (`same_names`). A document is shared if any of its versions is.
-        The parameters are those of `from_sides`.
+        Left out are the queries to select by and to test on, and documents that are relevant to
+        them. Two collections may use the same ids for different things, so documents and queries
+        are compared by their texts. A document is shared if any of its versions is.
+
+        Parameters
+        ----------
+        fit : Collection
+            The other collection.
+        select, test : Collection
+            The collection with the queries to select by, and to test on.
+        most : int, optional
+            Maximum number of queries to fit on, and to select by. If there are more, a sample is
+            drawn. By default there is no limit.
+        seed : int, optional
+            Random seed of the sample.
         """
         name = str(fit.spec.get("path") or "another collection")
         sides = (select, test)
         origins = _same_origins(fit, sides)
         rest = _without_origins(fit, origins) if origins and fit.has_judgments else fit
-        known = [_judged_only(side).queries.select(name="id", key="text") for side in sides]
-        repeated = same_names(pl.concat(known), fit.queries.select(name="id", key="text"))
+        side_queries = [_judged_only(side).queries.select(name="id", key="text") for side in sides]
+        shared = same_names(pl.concat(side_queries), fit.queries.select(name="id", key="text"))
         judged = rest.queries_with_judgments["id"]
-        left = [query for query in judged if query not in repeated]
-        if not left or (fit.has_judgments and not rest.has_judgments):
+        kept_queries = [query for query in judged if query not in shared]
+        if not kept_queries or (fit.has_judgments and not rest.has_judgments):
             raise UserError(
                 f"no query of {name} is left to fit on: each is used to select or to test, or its "
                 "relevant documents are relevant to one that is"
@@ -156,11 +169,11 @@ class QuerySplit:
             judgments=fit.qrels.height - rest.qrels.height,
             judgments_before=fit.qrels.height,
             documents=len(origins),
-            queries=len(judged) - len(left),
+            queries=len(judged) - len(kept_queries),
         )
         return cls(
-            fit=at_most(rest.only_queries(left), most, seed=seed),
-            select=at_most(_apart(select, test), most, seed=seed),
+            fit=limit_queries(rest.only_queries(kept_queries), most, seed=seed),
+            select=limit_queries(_without_tested(select, test), most, seed=seed),
             test=test,
             left_out=left_out,
             fitted_on=name,
@@ -172,9 +185,10 @@ def split_across(
 ) -> QuerySplit:
     """Draw the queries to select by and to test on, and fit on another collection.
 
-    See `QuerySplit.across`.
+    Queries and documents that the other collection shares with these sides are left out. There are
+    at most `most` queries to fit on, and to select by.
     """
-    select, test = _drawn_parts(collection, SHARES[1:], seed)
+    select, test = _draw_sides(collection, SHARES[1:], seed)
     return replace(
         QuerySplit.across(fit, select, test, most=most, seed=seed), drawn_from=collection
     )
@@ -214,7 +228,7 @@ def split_queries(
         raise UserError(
             f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}"
         )
-    fit, select, test = _drawn_parts(collection, shares, seed)
+    fit, select, test = _draw_sides(collection, shares, seed)
     if collection.has_judgments:
         split = QuerySplit.from_sides(fit, select, test)
     else:
@@ -222,9 +236,7 @@ def split_queries(
     return replace(split, drawn_from=collection)
 
 
-def _drawn_parts(
-    collection: Collection, shares: Sequence[float], seed: int
-) -> Iterator[Collection]:
+def _draw_sides(collection: Collection, shares: Sequence[float], seed: int) -> Iterator[Collection]:
     """Draw a side for each share, and yield them; linked queries stay on one side.
 
     With three shares these are all of `SIDES`, with two the last two: to select and to test.
@@ -235,21 +247,22 @@ def _drawn_parts(
         raise UserError(
             f"a bench needs queries to {purposes} on; the collection has {len(names)} to rank"
         )
-    linked = _linked(collection, names)
-    sizes = np.bincount(linked)
-    # Queries of a set that is too large get a number of their own, so that each is drawn by itself.
-    is_separated = sizes[linked] > _LARGEST_LINKED_SHARE * len(names)
-    own_numbers = sizes.size + np.arange(len(names))
-    linked = np.unique(np.where(is_separated, own_numbers, linked), return_inverse=True)[1]
-    side = _drawn(np.bincount(linked), np.asarray(shares), seed)[linked]
+    set_numbers = _linked_sets(collection, names)
+    sizes = np.bincount(set_numbers)
+    # Each query of a set that is too large becomes a set by itself.
+    is_separated = sizes[set_numbers] > _LARGEST_LINKED_SHARE * len(names)
+    new_numbers = sizes.size + np.arange(len(names))
+    set_numbers = np.where(is_separated, new_numbers, set_numbers)
+    set_numbers = np.unique(set_numbers, return_inverse=True)[1]
+    side = _assign_sides(np.bincount(set_numbers), np.asarray(shares), seed)[set_numbers]
     if len(set(side.tolist())) < len(sides):
-        # There are two large sets, so that a side got nothing: draw single queries.
-        side = _drawn(np.ones(len(names), dtype=np.int64), np.asarray(shares), seed)
+        # Large sets left a side without queries, so single queries are drawn.
+        side = _assign_sides(np.ones(len(names), dtype=np.int64), np.asarray(shares), seed)
     for number in range(len(sides)):
         yield collection.only_queries(names.filter(pl.Series(side == number)))
 
 
-def _apart(select: Collection, test: Collection) -> Collection:
+def _without_tested(select: Collection, test: Collection) -> Collection:
     """Leave out the queries to select by that are tested on too."""
     return select.only_queries(
         select.queries_with_judgments.join(_judged_only(test).queries, on="id", how="anti")["id"]
@@ -261,8 +274,8 @@ def _judged_only(collection: Collection) -> Collection:
     return collection.only_queries(collection.queries_with_judgments["id"])
 
 
-def _linked(collection: Collection, names: pl.Series) -> Ints:
-    """Return the number of each query's set of linked queries.
+def _linked_sets(collection: Collection, names: pl.Series) -> Ints:
+    """Return the number of each query's set of linked queries; `names` are the queries' ids.
 
     Queries that share a relevant origin are linked, directly or through other queries. So a set is
     a connected component of the graph of queries and their relevant origins.
@@ -281,18 +294,18 @@ def _linked(collection: Collection, names: pl.Series) -> Ints:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def _drawn(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
-    """Return the side of each set of linked queries.
+def _assign_sides(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
+    """Return the side of each set of linked queries, as an index in `shares`.
 
-    The largest sets are placed first, and sets of one size in random order. Each goes to the side
-    that still lacks most queries.
+    `sizes` are the numbers of queries in the sets. The largest sets are assigned first, and sets of
+    the same size in random order. Each goes to the side that lacks the most queries.
     """
     side = np.empty(len(sizes), dtype=np.int64)
-    lacking = shares / shares.sum() * sizes.sum()
+    missing_counts = shares / shares.sum() * sizes.sum()  # of queries, by side
     order = np.random.default_rng(seed).permutation(len(sizes))
     for number in order[np.argsort(-sizes[order], kind="stable")].tolist():
-        side[number] = int(np.argmax(lacking))
-        lacking[side[number]] -= sizes[number]
+        side[number] = int(np.argmax(missing_counts))
+        missing_counts[side[number]] -= sizes[number]
     return side
 
 
@@ -335,7 +348,7 @@ def _without_origins(collection: Collection, origins: set[str]) -> Collection:
     return collection.with_judgments(collection.queries, rest, collection.spec)
 
 
-def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
+def limit_queries(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
     """Return the collection with at most `most` queries, drawn at random; None keeps all."""
     names = collection.queries_with_judgments["id"]
     if most is None or len(names) <= most:

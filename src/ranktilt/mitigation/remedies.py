@@ -1,6 +1,7 @@
 """Remedies of a bench: what each selected candidate does to a list, as data for engineers.
 
-An engine that cannot run this package can follow a remedy's rule instead.
+A *candidate* is a correction of a ranker at some strength. A *rule* describes it with all numbers
+that it needs, for an engine that cannot run this package.
 """
 
 from __future__ import annotations
@@ -23,10 +24,22 @@ def remedies_of(
     groups: tuple[str, ...],
     depth: int,
 ) -> tuple[Remedy, ...]:
-    """Return what each candidate does to a list.
+    """Return the remedy of each candidate.
 
-    A candidate that is no rule, such as a ranker that was trained anew, is left out. `groups` has
-    all groups in their order, and `depth` is the number of top results that are corrected.
+    A candidate without a rule, such as a newly trained ranker, is left out.
+
+    Parameters
+    ----------
+    candidates : iterable of Candidate
+        The candidates.
+    methods : FittedMethods
+        The methods that made them.
+    by : str
+        Column of the groups.
+    groups : tuple of str
+        All groups, in the order in which a rule uses them.
+    depth : int
+        Number of top results of each list that are corrected.
     """
     remedies = []
     for candidate in candidates:
@@ -38,7 +51,7 @@ def remedies_of(
 
 
 def _rule(candidate: Candidate, methods: FittedMethods) -> Rule | None:
-    """Return what a candidate does to a list; None if that is no rule."""
+    """Return the rule of a candidate; None if it has none."""
     fitted = methods.by_label[candidate.method]
     if isinstance(fitted, FittedProjection):
         return _projection_rule(fitted, candidate.strength)
@@ -47,7 +60,7 @@ def _rule(candidate: Candidate, methods: FittedMethods) -> Rule | None:
 
 
 def _projection_rule(fitted: FittedProjection, strength: float) -> Rule:
-    """Return what a projection does to vectors: it removes a part of them along a direction."""
+    """Return the rule of a projection, which removes a part of vectors along a direction."""
     parameters: dict[str, float | int | str] = {"strength": strength, "file": fitted.file}
     if isinstance(fitted.fit, Direction):
         parameters |= {"model": str(fitted.fit.spec["model"]), "dimensions": len(fitted.fit.vector)}

@@ -28,11 +28,11 @@ class Rule:
     """``offset``, ``interleave``, ``det-const-sort``, ``fa-ir``, ``exposure``, ``causal`` or
     ``projection``."""
     reads: Literal["scores", "order", "vectors"]
-    """What it needs to know about a list."""
+    """What the correction needs to know about a list."""
     scale: str = ""
     """Ranker whose scores the numbers refer to; empty if scores are not read."""
     normalisation: Literal["none"] = "none"
-    """What is done to scores first: nothing, they are used as the ranker gives them."""
+    """Normalisation of scores before the correction: none."""
     offsets: tuple[GroupConstant, ...] = ()
     """Constants that are added to each group's scores; 0 for documents without a group."""
     protected: str = ""
@@ -50,8 +50,8 @@ class Remedy:
     by: str
     """Column of the groups."""
     groups: tuple[str, ...]
-    """All groups, in the order in which a rule takes them."""
+    """All groups, in the order in which the rule uses them."""
     depth: int
-    """Top results of each list that are corrected; results below them keep their order."""
+    """Number of top results of each list that are corrected; lower results keep their order."""
     rule: Rule
     """What the candidate does."""

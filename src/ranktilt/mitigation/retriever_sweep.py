@@ -1,7 +1,8 @@
 """Train retrievers with several strengths of the debiased constraint, and compare them.
 
-The debiased constraint (Dai et al., KDD 2024) adds a penalty to the training loss: it punishes a
-retriever that scores a generated text above its human twin. Its strength is α, 0 for no constraint.
+The debiased constraint (Dai et al., KDD 2024) adds a penalty to the training loss, for scoring a
+generated text above its human twin. Its strength is α, 0 for no constraint. Retrievers are compared
+by their *tilt*, how far they favour one source (author) over another, and by their effectiveness.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.bench_result import BUDGET, Bench, Candidate, check_limits
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.statistics.bootstrap import RESAMPLES
-from ranktilt.training.options import Negatives, RetrieverTraining, Trained
+from ranktilt.training.options import Negatives, RetrieverTraining, TrainedModel
 from ranktilt.training.retriever import train_retriever
 
 PAPER = "paper"
@@ -74,7 +75,7 @@ def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
-    """What is trained, and how the retrievers are compared."""
+    """Which retrievers are trained, and how they are compared."""
 
     alphas: Sequence[float] = ()
     """Strengths of the debiased constraint to train with, besides 0."""
@@ -86,7 +87,7 @@ class SweepOptions:
     training: RetrieverTraining = field(default_factory=RetrieverTraining)
     """Training of the baseline; the others differ from it in strength or negatives alone."""
     measures: Sequence[str | Estimand] = DEFAULT_MEASURES
-    """Measures of the bench, which compares all trained retrievers with the baseline (`bench`)."""
+    """Measures by which all trained retrievers are compared with the baseline."""
     margin: float = DEFAULT_MARGIN
     """Largest tilt that counts as level, in points."""
     budget: float = BUDGET
@@ -103,7 +104,7 @@ def retriever_sweep(
     *,
     options: SweepOptions,
     dev: Collection | None = None,
-) -> tuple[Bench, list[Trained]]:
+) -> tuple[Bench, list[TrainedModel]]:
     """Train one retriever for each α, and for each other kind of negatives, and compare them.
 
     The baseline has α = 0 and the negatives of ``options.training``. All α share training rows and
@@ -126,7 +127,7 @@ def retriever_sweep(
 
     Returns
     -------
-    tuple of Bench and list of Trained
+    tuple of Bench and list of TrainedModel
         The comparison, and what each training gave, the baseline's first.
     """
     trainings = _trainings(options, Path(folder))
@@ -139,14 +140,15 @@ def retriever_sweep(
             "a sweep compares sources, and no document of the training collection has one"
         )
     reference = sources[0]
-    # A bench also ranks the reference's documents alone: a loss of effectiveness cannot hide there.
-    reference_texts = reference_alone(test, reference)
+    # The reference's documents are also ranked alone, where a loss of effectiveness cannot be made
+    # up for by documents of other sources.
+    reference_texts = only_group(test, reference)
     if len(test.sources) < 2:
         raise UserError(
             f"a sweep compares sources, and the test collection has {reference!r} alone; mix it "
             "first"
         )
-    trained = list[Trained]()
+    trained = list[TrainedModel]()
     runs, reference_runs = dict[Candidate, Run](), dict[Candidate, Run]()
     for planned, training in trainings.items():
         model_folder = planned.ranker

@@ -1,6 +1,9 @@
 """Choose each method's strength on the queries to select by.
 
-Only values are compared, without intervals or tests: other queries test what is chosen here.
+A *candidate* is a method of correction at one strength, and the *baseline* is the ranker without
+any correction. A *tilt* is how far a ranker favours one group over another; it is level if it is
+within a margin. Values are compared without intervals or tests, because the chosen candidates are
+tested on other queries.
 """
 
 from __future__ import annotations
@@ -32,11 +35,11 @@ class CandidateValues:
     candidate: Candidate
     """The candidate."""
     distance: float
-    """Distance of its tilt from the neutral value, in percent; infinite if undefined."""
+    """Distance of the tilt from the neutral value, in percent; infinite if undefined."""
     loss: float
-    """Its cost, in points; infinite if undefined.
+    """Cost of the candidate, in points; infinite if undefined.
 
-    It is the largest loss of effectiveness. Without judgments, it is the percentage of the
+    The cost is the largest loss of effectiveness. Without judgments, it is the percentage of the
     baseline's first ten documents that the candidate replaces.
     """
 
@@ -47,19 +50,20 @@ def choose_strengths(
     """Return the name of each method's weakest candidate within half the margin and the budget.
 
     If a method has none, its candidate nearest to level is returned: among those within the budget
-    if there are any, else among all. Half the margin leaves room for chance: on other queries the
-    tilt differs, and its whole interval must then lie within the margin.
+    if there are any, else among all. Only half the margin is allowed, because the tilt will differ
+    on the test queries, where its whole interval must be within the margin.
 
     `values` are in rising order of strength.
     """
-    selected = []
+    selected_names = []
     for method in dict.fromkeys(value.candidate.method for value in values):
-        of_method = [value for value in values if value.candidate.method == method]
-        affordable = [value for value in of_method if value.loss <= budget] or of_method
+        method_values = [value for value in values if value.candidate.method == method]
+        affordable = [value for value in method_values if value.loss <= budget] or method_values
         nearly_level = [value for value in affordable if value.distance <= margin / 2]
         nearest = min(affordable, key=lambda value: value.distance)
-        selected.append((nearly_level[0] if nearly_level else nearest).candidate.name)
-    return tuple(selected)
+        weakest = nearly_level[0] if nearly_level else nearest
+        selected_names.append(weakest.candidate.name)
+    return tuple(selected_names)
 
 
 def candidate_values(
@@ -102,8 +106,8 @@ def candidate_values(
         alone = prepare_candidates(
             reference, reference_runs, [options.effectiveness], options, is_grouped=False
         )
-        more = _losses(alone, measure(alone).values, options.effectiveness)
-        losses = [max(pair) for pair in zip(losses, more, strict=True)]
+        losses_alone = _losses(alone, measure(alone).values, options.effectiveness)
+        losses = [max(pair) for pair in zip(losses, losses_alone, strict=True)]
     return [
         CandidateValues(candidate=candidate, distance=distance, loss=loss)
         for candidate, distance, loss in zip(runs, distances, losses, strict=True)
@@ -113,9 +117,9 @@ def candidate_values(
 def _distances(inputs: AuditInputs, values: Floats, question: Estimand) -> list[float]:
     """Return how far each run's tilt is from its neutral value, in percent.
 
-    The tilt is that between the first pair of groups. The distance is infinite where the tilt is
-    undefined. A lead is the tilt minus the neutral value, so it is negative where the second group
-    is favoured.
+    The tilt is that between the first pair of groups. Its *lead* is the tilt minus the neutral
+    value, so it is negative if the second group is favoured. The distance is infinite if the tilt
+    is undefined.
     """
     # `point` is the size of one percent in the unit of the question: .01 for a share.
     if isinstance(question, Measure):
@@ -137,14 +141,14 @@ def _contrast_leads(inputs: AuditInputs, values: Floats, measured: Measure) -> l
     contrast, pair = RelativeDelta(of=measured), inputs.pairs[0]
     a, b = pair.numbers
     leads = []
-    for of_run in values[:, inputs.measures.index(measured)]:
+    for run_values in values[:, inputs.measures.index(measured)]:
         # Row 0 has the values of all documents, and row g + 1 those of group g.
-        leads.append(contrast.value(of_run[a + 1], of_run[b + 1]) - contrast.neutral)
+        leads.append(contrast.value(run_values[a + 1], run_values[b + 1]) - contrast.neutral)
     if pair.are_twins:
         return leads
-    is_untied = inputs.options.ties != "expected"
+    breaks_ties = inputs.options.ties != "expected"
     tasks = [
-        ShuffledRun(judged_run=run.untied() if is_untied else run, groups=pair.numbers)
+        ShuffledRun(judged_run=run.untied() if breaks_ties else run, groups=pair.numbers)
         for run in inputs.judged_runs
     ]
     nulls = null_deltas(tasks, [measured], _shuffles(inputs))
@@ -193,9 +197,11 @@ def _losses(inputs: AuditInputs, values: Floats, measured: Measure) -> list[floa
     A gain is negative. Only queries with a value in both runs count; the loss is infinite if there
     are none, so that such a candidate is never within a budget.
     """
-    of_runs = values[:, inputs.measures.index(measured), 0]
+    # One row for each run, over all documents.
+    values_by_run = values[:, inputs.measures.index(measured), 0]
     losses = []
-    for of_run in of_runs:
-        lost = (of_runs[0] - of_run)[~np.isnan(of_runs[0] - of_run)]
-        losses.append(100 * float(np.mean(lost)) if len(lost) else math.inf)
+    for run_values in values_by_run:
+        query_losses = values_by_run[0] - run_values
+        query_losses = query_losses[~np.isnan(query_losses)]
+        losses.append(100 * float(np.mean(query_losses)) if len(query_losses) else math.inf)
     return losses

@@ -1,8 +1,8 @@
 """Rankers trained on a collection's own judgments, and the study that compares trainings.
 
 A training learns that a query's positives, its relevant documents, come before its negatives. A
-twin is an LLM's version of a positive; the debiased constraint compares the two. A body is the
-encoder that a training starts from.
+*twin* is an LLM's version of a positive; the debiased constraint keeps it from scoring above the
+positive. A *body* is the encoder that a training starts from.
 
 Start in `options` (the choices), `training_set` (the material) and the command of a kind:
 `cross_encoder`, `retriever` (with `trainable`, the encoder in training, and `mining`, its
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["DebiasedLoss", "SourceBiasEvaluator"]
 
 _NAMES = {"DebiasedLoss": "losses", "SourceBiasEvaluator": "evaluator"}
-"""Modules of the names that need torch, imported when a name is first used."""
+"""Module of each name; these need torch, and are imported when a name is first used."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what subclasses a class of torch or sentence-transformers when it is first used."""
+    """Import a class that needs torch or sentence-transformers when it is first used."""
     if name not in _NAMES:
         raise AttributeError(f"module 'ranktilt.training' has no attribute {name!r}")
     return getattr(import_module(f"ranktilt.training.{_NAMES[name]}"), name)

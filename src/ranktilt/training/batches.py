@@ -1,6 +1,8 @@
-"""The rows of an epoch, a query and its documents each, as a trainer's data set and batches.
+"""The rows of an epoch as a trainer's data set, and the batches that they are put into.
 
-They are drawn anew for each epoch, from the seed.
+A *row* is a query and its documents: a *positive*, which is relevant, and *negatives*, which are
+not. Or it is a pair of a query and one document, with a label. Rows are drawn anew for each epoch,
+from the seed. A *twin* is a language model's version of a positive.
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ from ranktilt.optional import need
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Cut = Callable[[list[str]], list[str]]
-"""Function that cuts texts to what a model reads."""
+"""Function that cuts texts to the number of tokens that a model reads."""
 DrawNegatives = Callable[[np.random.Generator, int, int], list[int]]
 """Function that draws negatives.
 
 It takes a generator, the index of a query, and the index of a positive among the query's positives.
 """
-_BATCHES_SORTED = 32
+_BATCHES_IN_CHUNK = 32
 """Number of batches whose rows are sorted by length together.
 
 Sorting all rows would give every epoch the same batches; sorting none would pad short texts to the
@@ -40,18 +42,21 @@ class Rows:
     queries: Ints
     """Query of each row."""
     documents: Ints
-    """Documents of each row, of shape (n_rows, n_documents); the relevant one comes first."""
+    """Documents of each row, of shape (n_rows, n_documents).
+
+    The positive comes first, unless rows are pairs with labels.
+    """
     labels: Floats | None = None
-    """1 if the row's document is relevant, else 0; None if rows are no pairs."""
+    """1 if the document of a pair is relevant, else 0; None if rows are no pairs."""
 
     def pairs(self) -> Rows:
         """Return each document as a separate row, labelled 1 (relevant) or 0."""
-        count = self.documents.shape[1]
-        labels = (np.arange(self.documents.size) % count == 0).astype(np.float64)
+        documents_per_row = self.documents.shape[1]
+        is_first = np.arange(self.documents.size) % documents_per_row == 0
         return Rows(
-            queries=np.repeat(self.queries, count),
+            queries=np.repeat(self.queries, documents_per_row),
             documents=self.documents.reshape(-1, 1),
-            labels=labels,
+            labels=is_first.astype(np.float64),
         )
 
 
@@ -72,9 +77,10 @@ def draw_rows(
     positives : sequence of arrays
         Relevant documents of each query, as indices of texts.
     draw_negatives : callable
-        See `DrawNegatives`.
+        Function of a generator, the index of a query, and the index of a positive among the query's
+        positives.
     positives_per_query : int or None
-        Most positives of a query; None for all.
+        Maximum number of positives of a query; None for all.
     negatives_per_positive : int
         Number of negatives that `draw_negatives` returns.
 
@@ -102,9 +108,9 @@ class EpochRows:
     """The rows of one epoch after another; `epoch` is the number of the current one."""
 
     draw: Callable[[int], Rows]
-    """Function that draws the rows of an epoch by its number; every epoch has equally many."""
+    """Function that draws the rows of an epoch by its number."""
     count: int
-    """Number of rows in an epoch."""
+    """Number of rows, the same in every epoch."""
     queries: list[str]
     """Texts of the queries."""
     documents: list[str]
@@ -113,15 +119,16 @@ class EpochRows:
     """Index of each document's twin in `documents`, or its own if it has none; None without a
     constraint."""
     seed: int
-    """Random seed of the batches; `draw` has its own."""
+    """Random seed of the batches."""
     cut_queries: Cut = list
     """Function that cuts queries; by default they stay whole."""
     cut_documents: Cut = list
     """Function that cuts documents; by default they stay whole."""
     barred: Sequence[frozenset[int]] | None = None
-    """For each query, documents that should share no batch with it: those relevant to it.
+    """For each query, the documents relevant to it, which may not be its negatives.
 
-    None where a batch's rows do not see each other's documents.
+    A query's negatives include the documents of the other rows in its batch. None for losses that
+    use the negatives of the row alone.
     """
 
     def __post_init__(self) -> None:
@@ -131,20 +138,20 @@ class EpochRows:
         self.epoch = 0
 
     def dataset(self) -> Any:
-        """Return the current epoch's rows as a trainer reads them: columns of text, and a label."""
+        """Return the current epoch's rows as a data set of texts and labels, made when read."""
         datasets = need("datasets", extra="train", for_="training")
         return datasets.Dataset.from_dict({"row": range(self.count)}).with_transform(self.columns)
 
     def columns(self, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
-        """Return a batch of rows as the losses take them.
+        """Return the texts of some rows, in the columns that the losses take.
 
         The columns are query, document, its twin where there is a constraint, negatives, and the
-        label where rows are pairs. A document that is not relevant, or has no twin, has an empty
-        text in its place.
+        label where rows are pairs. In the column of twins, a text is empty if the document is not
+        relevant or has no twin. `batch` holds the indices of the rows in its list ``row``.
         """
-        rows, chosen = self.rows_of_epoch(self.epoch), np.array(batch["row"])
-        queries, documents = rows.queries[chosen], rows.documents[chosen]
-        labels = None if rows.labels is None else rows.labels[chosen]
+        rows, indices = self.rows_of_epoch(self.epoch), np.array(batch["row"])
+        queries, documents = rows.queries[indices], rows.documents[indices]
+        labels = None if rows.labels is None else rows.labels[indices]
         columns: dict[str, list[Any]] = {
             "query": self.cut_queries([self.queries[query] for query in queries]),
             "document": self._document_texts(documents[:, 0]),
@@ -162,10 +169,13 @@ class EpochRows:
         return self.cut_documents([self.documents[document] for document in documents])
 
     def _twin_texts(self, twins: Ints, documents: Ints, labels: Floats | None) -> list[str]:
-        """Return the text of each row's twin; empty if it has none or is not relevant."""
+        """Return the text of the twin of each row's first document.
+
+        It is empty if the document has no twin or is not relevant.
+        """
         first = documents[:, 0]
         twins = twins[first]
-        has_twin = twins != first
+        has_twin = twins != first  # a document without a twin has its own index there
         if labels is not None and documents.shape[1] == 1:
             # Rows are pairs, and the constraint compares only relevant documents with their twins.
             has_twin &= labels == 1
@@ -180,18 +190,18 @@ class EpochRows:
 class BatchSampler:
     """Batches in random order, of rows of similar length that do not disturb each other.
 
-    In a batch, a query's negatives are also the documents of all other rows. A row therefore
-    disturbs a query if one of the row's documents is relevant to that query.
+    In a batch, the documents of all other rows are negatives of a query too. A row *disturbs* a
+    query if one of the row's documents is relevant to that query.
     """
 
     rows: EpochRows
     """Rows to put into batches."""
     sampler: Any
-    """The data set; the accelerate package expects this field and `drop_last`."""
+    """The data set. It is not used here, but the accelerate package expects this field."""
     batch_size: int
-    """Rows in a batch."""
+    """Number of rows in a batch."""
     drop_last: bool = False
-    """Whether a last batch with too few rows is left out."""
+    """Whether a last batch with too few rows is left out; accelerate expects this field too."""
 
     def __len__(self) -> int:
         return math.ceil(self.rows.count / self.batch_size)
@@ -207,16 +217,17 @@ class BatchSampler:
         rng = np.random.default_rng([self.rows.seed, self.rows.epoch, 1])
         lengths = self.rows.lengths[drawn.documents].max(axis=1)
         order = rng.permutation(len(lengths))
-        for start in range(0, len(order), size * _BATCHES_SORTED):
-            chunk = order[start : start + size * _BATCHES_SORTED]
+        for start in range(0, len(order), size * _BATCHES_IN_CHUNK):
+            chunk = order[start : start + size * _BATCHES_IN_CHUNK]
             longest_first = chunk[np.argsort(-lengths[chunk], kind="stable")]
             batches = self._batches(longest_first, drawn)
             yield from (batches[number] for number in rng.permutation(len(batches)))
 
     def _batches(self, order: Ints, drawn: Rows) -> list[list[int]]:
-        """Share rows out, each to the first batch with room where it disturbs nothing.
+        """Put each row into the first batch with room where no query is disturbed.
 
-        Where there is none, a row goes to the batch with the fewest rows, and disturbs it.
+        If there is no such batch, the row goes into the batch with the fewest rows. `order` holds
+        the indices of the rows to put into batches, `drawn` all rows of the epoch.
         """
         size, barred_documents = self.batch_size, self.rows.barred
         if barred_documents is None:
@@ -242,11 +253,14 @@ class _Batch:
         self._barred = set[int]()
 
     def accepts(self, documents: set[int], barred: frozenset[int]) -> bool:
-        """Return whether a row's documents disturb no query of the batch, nor the batch the row."""
+        """Return whether a row disturbs no query of the batch, nor the batch the row's query.
+
+        `barred` are the documents that are relevant to the row's query.
+        """
         return documents.isdisjoint(self._barred) and barred.isdisjoint(self._documents)
 
     def add(self, row: int, documents: set[int], barred: frozenset[int]) -> None:
-        """Add a row."""
+        """Add a row, with its documents and those that are relevant to its query."""
         self.rows.append(row)
         self._documents |= documents
         self._barred |= barred

@@ -15,7 +15,7 @@ from ranktilt.optional import need
 from ranktilt.progress import report
 
 CHECKPOINT_EVERY = 60.0
-"""Seconds between checkpoints."""
+"""Minimum number of seconds between two checkpoints."""
 _WARM_UP_SHARE = 0.1
 """Share of the time in which the learning rate rises from 0 to its peak (warm-up).
 
@@ -27,10 +27,11 @@ callback: Any = need("transformers.trainer_callback", extra="train", for_="train
 
 # An optional package: no types.
 class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore[misc]
-    """Reports progress, saves each minute, and ends a training by minutes in time.
+    """Reports progress, saves a checkpoint each minute, and ends a training after its minutes.
 
-    In a training by minutes the learning rate follows the clock, also over interruptions: it rises
-    over the first tenth of the time and falls to 0 at its end, both in a straight line.
+    The length of a training is a number of minutes, or else a number of steps. With minutes, the
+    learning rate follows the clock, interruptions left out: it rises linearly over the first tenth
+    of the time, and then falls linearly to 0.
 
     Parameters
     ----------
@@ -39,9 +40,9 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
     minutes : float, optional
         Minutes after which the training ends; None if it ends after a number of steps.
     rate : float, optional
-        Peak learning rate of a training by minutes.
+        Peak learning rate, for a training by minutes.
     spent : float, optional
-        Seconds that are already used of the time.
+        Seconds of the training before this call, or before the first step.
     """
 
     def __init__(
@@ -49,10 +50,10 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
     ) -> None:
         self.label, self.minutes, self.rate = label, minutes, rate
         self.spent = spent
-        """Seconds, those before an interruption included."""
+        """Seconds of training so far, including those before an interruption."""
         self.started = self.saved = time.monotonic()
         self.has_diverged = False
-        """Whether the loss stopped being a number."""
+        """Whether the loss became NaN or infinite."""
 
     def state(self) -> dict[str, Any]:
         """Return the state that a checkpoint keeps."""
@@ -67,7 +68,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         }
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Continue from the seconds that were spent before."""
+        """Start the clock, set back by the seconds that were spent before."""
         self.saved = time.monotonic()
         self.started = self.saved - self.spent
         self._report(state)
@@ -78,14 +79,13 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         """Set the learning rate by the clock."""
         if self.minutes is not None:
             share = min(self.spent / (60 * self.minutes), 1.0)
+            # Two lines that meet at the peak; the lower one counts.
+            rising, falling = share / _WARM_UP_SHARE, (1 - share) / (1 - _WARM_UP_SHARE)
             for group in optimizer.param_groups:
-                # The lower of the rising line and the falling line; they meet at the peak.
-                group["lr"] = self.rate * min(
-                    share / _WARM_UP_SHARE, (1 - share) / (1 - _WARM_UP_SHARE)
-                )
+                group["lr"] = self.rate * min(rising, falling)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Save, stop and report."""
+        """Stop when the time is over, save when a minute is over, and report progress."""
         now = time.monotonic()
         self.spent = now - self.started
         if self.minutes is not None and self.spent >= 60 * self.minutes:
@@ -97,7 +97,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
     def on_log(
         self, args: Any, state: Any, control: Any, *, logs: dict[str, Any], **_: Any
     ) -> None:
-        """Refuse a loss that is no number."""
+        """Stop with an error if the loss is NaN or infinite."""
         if not math.isfinite(logs.get("loss", 0.0)):
             self.has_diverged = True
             raise UserError(
@@ -106,7 +106,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
             )
 
     def _report(self, state: Any) -> None:
-        """Report steps, or seconds of a training by minutes."""
+        """Report progress in seconds if the training is by minutes, else in steps."""
         if self.minutes is None:
             report(self.label, state.global_step, state.max_steps)
         else:

@@ -1,4 +1,8 @@
-"""Train a cross-encoder on a collection's own judgments, with sentence-transformers' trainer."""
+"""Train a cross-encoder on a collection's own judgments, with sentence-transformers' trainer.
+
+It learns that a *positive*, a relevant document of a query, comes before its *negatives*, documents
+that are not relevant. A *twin* is a language model's version of a positive.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ from ranktilt.training.batches import EpochRows, Rows, draw_rows
 from ranktilt.training.model import (
     FOR,
     cut_texts,
+    disable_dropout,
     find_base_model,
     new_cross_encoder,
     require_encoder,
-    without_dropout,
 )
-from ranktilt.training.options import RerankerTraining, Trained
+from ranktilt.training.options import RerankerTraining, TrainedModel
 from ranktilt.training.trainer import TrainingRun, digest, new_trainer
 from ranktilt.training.training_set import TrainingSet, reranker_set
 
@@ -34,12 +38,12 @@ def train_cross_encoder(
     folder: str | Path,
     *,
     options: RerankerTraining | None = None,
-) -> Trained:
+) -> TrainedModel:
     """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents.
 
-    Each group of one relevant document and its negatives is a choice among them: the loss is the
-    cross-entropy of the softmax over their scores, or with ``loss="binary"`` of each pair
-    separately. The ``CrossEncoderTrainer`` of sentence-transformers does the rest. An interrupted
+    For each positive and its negatives, the loss is the cross-entropy of the softmax over their
+    scores. With ``loss="binary"`` it is the binary cross-entropy of each pair of query and
+    document. The ``CrossEncoderTrainer`` of sentence-transformers does the rest. An interrupted
     training continues from its last checkpoint.
 
     Parameters
@@ -49,14 +53,14 @@ def train_cross_encoder(
     model : str or Path
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
-        Where the model goes: a new folder, or one with an unfinished training of the same options
-        to continue.
+        Folder to write the model to: a new one, or one with an unfinished training of the same
+        options to continue.
     options : RerankerTraining, optional
         Schedule, texts, positives, negatives and loss.
 
     Returns
     -------
-    Trained
+    TrainedModel
         `folder` holds weights, configuration, tokenizer and ``training.json``.
 
     Raises
@@ -65,7 +69,7 @@ def train_cross_encoder(
         Before any work: if there is nothing to learn from, the encoder cannot be used, or the
         folder has other content. Later: if the loss stops being a number, or the disk is full.
     """
-    began, options = time.monotonic(), options or RerankerTraining()
+    started_at, options = time.monotonic(), options or RerankerTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
     training_set = reranker_set(collection, options)
     body = fingerprint(find_base_model(str(model)))
@@ -82,14 +86,16 @@ def train_cross_encoder(
         folder=Path(folder),
         options=options,
         spec={"kind": "cross-encoder", **asdict(options), "body": body, "data": data},
-        began=began,
+        started_at=started_at,
     )
     if run.finished is not None:
         return run.finished
-    base, limit = require_encoder(str(model), options.max_query_tokens, options.max_document_tokens)
-    cross_encoder = new_cross_encoder(base, limit, options.seed)
+    encoder_folder, pair_tokens = require_encoder(
+        str(model), options.max_query_tokens, options.max_document_tokens
+    )
+    cross_encoder = new_cross_encoder(encoder_folder, pair_tokens, options.seed)
     if not options.dropout:
-        without_dropout(cross_encoder)
+        disable_dropout(cross_encoder)
     trainer = new_trainer(
         library.CrossEncoderTrainer,
         cross_encoder,
@@ -102,7 +108,7 @@ def train_cross_encoder(
     figures |= {
         "queries": len(training_set.queries),
         "positives": sum(map(len, training_set.positives)),
-        "skipped_queries": training_set.skipped,
+        "skipped_queries": training_set.skipped_queries,
         "skipped_positives": training_set.skipped_positives,
     }
     return run.finish(cross_encoder, str(model), collection, figures)
@@ -111,13 +117,15 @@ def train_cross_encoder(
 def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: Any) -> EpochRows:
     """Return rows whose positives, negatives and order are drawn anew in each epoch.
 
-    `tokenizer` cuts the texts. Where a positive has fewer negatives than a row needs, some repeat.
+    `tokenizer` is used to cut the texts. If a positive has fewer negatives than a row needs, some
+    of them repeat.
     """
-    count = options.negatives_per_positive
+    negative_count = options.negatives_per_positive
 
     def draw_negatives(rng: np.random.Generator, query: int, position: int) -> list[int]:
         pool = training_set.negatives[query][position]
-        return [int(row) for row in rng.choice(pool, count, replace=len(pool) < count)]
+        rows = rng.choice(pool, negative_count, replace=len(pool) < negative_count)
+        return [int(row) for row in rows]
 
     def draw(epoch: int) -> Rows:
         rows = draw_rows(
@@ -125,14 +133,17 @@ def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: 
             training_set.positives,
             draw_negatives,
             positives_per_query=options.positives_per_query,
-            negatives_per_positive=count,
+            negatives_per_positive=negative_count,
         )
         return rows.pairs() if options.loss == "binary" else rows
 
-    group_count = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
+    positive_count = sum(
+        len(positives[: options.positives_per_query]) for positives in training_set.positives
+    )
+    pair_count = positive_count * (1 + negative_count)
     return EpochRows(
         draw=draw,
-        count=group_count * (1 + count) if options.loss == "binary" else group_count,
+        count=pair_count if options.loss == "binary" else positive_count,
         queries=training_set.queries,
         documents=training_set.texts,
         twins=training_set.twins if options.alpha else None,
@@ -143,7 +154,7 @@ def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: 
 
 
 def _loss(model: Any, options: RerankerTraining) -> Any:
-    """Return the loss of the options, with the constraint if there is one."""
+    """Return the loss that the options name, with the debiased constraint if `alpha` is not 0."""
     losses = need("sentence_transformers.cross_encoder.losses", extra="train", for_=FOR)
     from ranktilt.training.losses import ChoiceLoss, DebiasedLoss
 

@@ -1,7 +1,8 @@
-"""An evaluator for sentence-transformers' trainers: what a model favours while it is trained.
+"""An evaluator for sentence-transformers' trainers: which source a model favours in training.
 
-Only `ranktilt.training.SourceBiasEvaluator` imports this module, so that sentence-transformers is
-loaded when needed.
+A *source* is the author of documents: people or a language model. Only the attribute
+`ranktilt.training.SourceBiasEvaluator` imports this module, so that sentence-transformers is loaded
+when needed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.training_set import only_sources
 
 _FOR = "SourceBiasEvaluator"
-"""What the library is needed for."""
+"""Name of the feature that needs the library, for messages."""
 _RESAMPLES = 2_000
 """Bootstrap resamples of each interval; fewer than an audit's, because each epoch has intervals."""
 
@@ -36,19 +37,20 @@ evaluation: Any = need("sentence_transformers.base.evaluation", extra="train", f
 
 # An optional package: no types.
 class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
-    """Measure which source a model favours and what that costs, at each evaluation of a training.
+    """Measure at each evaluation of a training which source the model favours.
 
-    A bi-encoder searches the collection exactly; a cross-encoder re-ranks BM25's documents. For
-    each measure M, the reference source H and each other source S there are the numbers
+    It also measures effectiveness, because a model may lose some of it. A bi-encoder searches the
+    collection exactly; a cross-encoder re-ranks BM25's documents. For each measure M, the reference
+    source H and each other source S there are these metrics:
 
     - ``M_H`` and ``M_S``: effectiveness (0 to 1) where only this source's documents count as
       relevant, on the ranking of all sources;
     - ``relative_delta_M_S``, ``relative_delta_M_S_low`` and ``relative_delta_M_S_high``: Relative Δ
       in percent and its 95 % interval; positive values favour H;
-    - ``M_H_only``: effectiveness (0 to 1) where the documents of H are ranked alone. That of the
-      first measure is the primary metric, by which a trainer may choose its best checkpoint.
+    - ``M_H_only``: effectiveness (0 to 1) where the documents of H are ranked alone. For the first
+      measure this is the primary metric, by which a trainer may choose its best checkpoint.
 
-    They are NaN where they are not defined.
+    A metric is NaN where it is not defined.
 
     Parameters
     ----------
@@ -58,20 +60,21 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
     measures : sequence of str, optional
         Measures of relevance.
     source : str, optional
-        The reference source, with which each other one is compared.
+        The reference source, with which each other source is compared.
     name : str, optional
-        Prefix of the keys; a trainer puts ``eval_`` before it.
+        Prefix of the metrics' names; a trainer puts ``eval_`` before it.
     depth : int, optional
-        Documents to rank for each query; a cross-encoder re-ranks so many of BM25's.
+        Number of documents to rank for each query. A cross-encoder re-ranks that many of BM25's.
     text : {"title+text", "text", "title"}, optional
         Which part of a document the model reads.
     batch_size : int, optional
-        Texts, or pairs of texts, in a batch.
+        Number of texts, or of pairs of texts, in a batch.
 
     Raises
     ------
     UserError
-        If the collection has no other source, nothing is judged, or an option is unknown.
+        If the collection has no source besides the reference, no document of the reference is
+        judged relevant, or a measure is unknown.
     """
 
     def __init__(
@@ -116,7 +119,10 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Return the metrics of the model as it is now, with the keys of `SourceBiasEvaluator`."""
+        """Return the metrics of the model as it is now, by name.
+
+        The trainer passes `epoch` and `steps`, which are noted in the model card.
+        """
         mixed_run, alone_run = self._runs(model)
         metrics = {**self._mixed_metrics(mixed_run), **self._alone_metrics(alone_run)}
         prefixed: dict[str, float] = self.prefix_name_to_metrics(metrics, self.name)
@@ -148,7 +154,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
         return metrics
 
     def _alone_metrics(self, run: Run) -> dict[str, float]:
-        """Return means on the ranking of the reference source alone."""
+        """Return the effectiveness of the ranking of the reference source alone."""
         means = audit(self.alone, run, self.measures, by=None, keep_top=0).by_group()
         return {
             f"{row['measure']}_{self.source}_only": row["mean"]
@@ -159,13 +165,13 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
         """Rank all documents, and those of the reference source alone."""
         library = need("sentence_transformers", extra="train", for_=_FOR)
         if isinstance(model, library.CrossEncoder):
-            return self._reranked(model, self.mixed), self._reranked(model, self.alone)
+            return self._rerank(model, self.mixed), self._rerank(model, self.alone)
         similarity = model.similarity_fn_name
         if similarity not in ("cosine", "dot"):
             raise UserError(f"{_FOR}: the model compares by {similarity!r}; expected cosine or dot")
-        documents = self._vectors(model.encode_document, self.mixed.texts(self.text))
-        queries = self._vectors(model.encode_query, self.mixed.queries_with_judgments["text"])
-        retriever = _EncodedTexts(
+        documents = self._encode(model.encode_document, self.mixed.texts(self.text))
+        queries = self._encode(model.encode_query, self.mixed.queries_with_judgments["text"])
+        retriever = _VectorSearch(
             k=self.depth,
             text=self.text,
             documents=documents,
@@ -174,8 +180,11 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
         )
         return retriever.rank(self.mixed), retriever.rank(self.alone)
 
-    def _vectors(self, encode: Any, texts: pl.Series) -> dict[str, Vectors]:
-        """Encode each distinct text once."""
+    def _encode(self, encode: Any, texts: pl.Series) -> dict[str, Vectors]:
+        """Return the vector of each distinct text, by the text.
+
+        `encode` is the model's method for queries or for documents.
+        """
         distinct = texts.unique(maintain_order=True).to_list()
         tensor = encode(
             distinct, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True
@@ -185,23 +194,25 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
             raise UserError(f"{_FOR}: the model gives NaN or infinite vectors")
         return dict(zip(distinct, vectors, strict=True))
 
-    def _reranked(self, model: Any, collection: Collection) -> Run:
+    def _rerank(self, model: Any, collection: Collection) -> Run:
         """Re-rank BM25's documents with a cross-encoder, which reads each distinct pair once."""
-        # No training changes what BM25 finds, so that all evaluations share its run.
-        first = collection.memo((_FOR, self.first_stage), lambda: self.first_stage.rank(collection))
+        # BM25 does not change in a training, so all evaluations share its run.
+        candidates = collection.memo(
+            (_FOR, self.first_stage), lambda: self.first_stage.rank(collection)
+        )
         texts = collection.docs.select(doc_id="id", text=collection.texts(self.text))
         queries = collection.queries.select(query_id="id", query="text")
-        rows = first.frame().select("query_id", "doc_id")
+        rows = candidates.frame().select("query_id", "doc_id")
         rows = rows.join(texts, on="doc_id", maintain_order="left")
         rows = rows.join(queries, on="query_id", maintain_order="left")
         pairs = rows.select("query", "text").unique(maintain_order=True)
-        scored = pairs.with_columns(score=self._pair_scores(model, pairs))
-        rows = rows.join(scored, on=["query", "text"], maintain_order="left")
+        scored_pairs = pairs.with_columns(score=self._score_pairs(model, pairs))
+        rows = rows.join(scored_pairs, on=["query", "text"], maintain_order="left")
         spec = {"ranker": "loaded-cross-encoder"}
-        return Run.from_frame(rows, queries=first.queries, spec=spec, score_order="score")
+        return Run.from_frame(rows, queries=candidates.queries, spec=spec, score_order="score")
 
-    def _pair_scores(self, model: Any, pairs: pl.DataFrame) -> pl.Series:
-        """Score pairs of query and document."""
+    def _score_pairs(self, model: Any, pairs: pl.DataFrame) -> pl.Series:
+        """Return a score for each pair of the texts of query and document."""
         torch = need("torch", extra="neural", for_=_FOR)
         scores = np.asarray(
             model.predict(
@@ -230,27 +241,30 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class _EncodedTexts(FirstStage):
+class _VectorSearch(FirstStage):
     """Exact search with vectors that were computed before.
 
-    Vectors are looked up by text, so that the mixed collection and the reference source alone,
-    whose documents have the same texts, share them.
+    Vectors are looked up by text. Documents of the reference have the same texts in both
+    collections, so their vectors are computed once.
     """
 
     name: ClassVar[str] = "loaded-encoder"
 
     documents: dict[str, Vectors]
-    """Vectors of documents."""
+    """Vectors of documents, by text."""
     queries: dict[str, Vectors]
-    """Vectors of queries."""
+    """Vectors of queries, by text."""
     cosine: bool
-    """Whether vectors are compared by cosine."""
+    """Whether vectors are compared by cosine; otherwise by dot product."""
 
     def __repr__(self) -> str:
         return self.name
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
-        """Yield rows and scores of each judged query; see `FirstStage.candidates`."""
+        """Yield the best documents of each judged query, as rows of the collection with scores.
+
+        There are `slack` more of them than `depth`, because some may be left out later.
+        """
         documents = np.stack([self.documents[text] for text in collection.texts(self.text)])
         queries = np.stack(
             [self.queries[text] for text in collection.queries_with_judgments["text"]]

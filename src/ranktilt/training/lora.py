@@ -1,6 +1,8 @@
 """Fine-tune a chat model's attention, so that it does not choose documents by their group.
 
-It learns from pairs of documents; each group has the right answer equally often.
+A *group* is a set of documents with the same value of an attribute, such as a gender; one of two
+groups is the *protected* one. The model learns from prompts about pairs of documents, one of each
+group, in which either group has the right answer equally often.
 """
 
 from __future__ import annotations
@@ -21,15 +23,15 @@ from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.models import checkpoint
 from ranktilt.optional import need
 from ranktilt.rankers.llm.pairwise import Pairwise
-from ranktilt.training.model import without_dropout
-from ranktilt.training.options import LoraTraining, Trained
+from ranktilt.training.model import disable_dropout
+from ranktilt.training.options import LoraTraining, TrainedModel
 from ranktilt.training.pair_examples import PairExamples, pair_examples
 from ranktilt.training.trainer import TrainingRun, digest
 
 FOR = "train lora"
-"""What the libraries are needed for."""
-_IGNORED = -100
-"""Label that torch's cross-entropy leaves out by default (its ``ignore_index``)."""
+"""Command, for messages."""
+_IGNORED_LABEL = -100
+"""Label of a token that torch's cross-entropy leaves out by default (its ``ignore_index``)."""
 
 
 def train_lora(
@@ -40,7 +42,7 @@ def train_lora(
     by: str,
     protected: str | None = None,
     options: LoraTraining | None = None,
-) -> Trained:
+) -> TrainedModel:
     """Train a low-rank adapter, so that a chat model does not choose documents by their group.
 
     A low-rank adapter (LoRA, Hu et al., ICLR 2022) adds to each weight matrix of the attention the
@@ -53,22 +55,22 @@ def train_lora(
     model : str or Path
         Folder of the chat model.
     folder : str or Path
-        Where the adapter goes: a new folder, or one with an unfinished training of the same
-        options, which goes on.
+        Folder to write the adapter to: a new one, or one with an unfinished training of the same
+        options to continue.
     by : str
         Attribute of documents that names their group.
     protected : str, optional
-        The protected group; see `two_groups`.
+        The protected group; by default the smaller of two groups.
     options : LoraTraining, optional
-        Schedule, prompt, and pairs.
+        Schedule, prompt, and number of pairs.
 
     Returns
     -------
-    Trained
-        `folder` holds the adapter, lists of the queries that it learned from and of the others, and
-        ``training.json``.
+    TrainedModel
+        `folder` holds the adapter, two lists of queries (those that it learned from, and those that
+        were held out), and ``training.json``.
     """
-    began, options = time.monotonic(), options or LoraTraining()
+    started_at, options = time.monotonic(), options or LoraTraining()
     library = need("transformers", extra="neural", for_=FOR)
     peft = need("peft", extra="train", for_=FOR)
     ranker = Pairwise(
@@ -89,7 +91,9 @@ def train_lora(
         "body": chat.revision,
         "data": digest(pairs.prompts, pairs.answers),
     }
-    run = TrainingRun(label=FOR, folder=Path(folder), options=options, spec=spec, began=began)
+    run = TrainingRun(
+        label=FOR, folder=Path(folder), options=options, spec=spec, started_at=started_at
+    )
     if run.finished is not None:
         return run.finished
     arguments = run.arguments(library.TrainingArguments, options.batch)
@@ -118,37 +122,41 @@ def train_lora(
     return run.finish(adapted_model, str(model), collection, figures)
 
 
-def _lines(ids: Sequence[str]) -> bytes:
+def _lines(query_ids: Sequence[str]) -> bytes:
     """Return ids as the lines of a file."""
-    return "".join(f"{query}\n" for query in ids).encode()
+    return "".join(f"{query_id}\n" for query_id in query_ids).encode()
 
 
 def _examples(chat: Transformers, pairs: PairExamples) -> list[dict[str, list[int]]]:
-    """Return each prompt and its answer as tokens (``input_ids``), and the ``labels``.
+    """Return each prompt with its answer as tokens (``input_ids``), and the ``labels``.
 
-    The model learns to predict the labels; those of the prompt are ignored, so that only the answer
+    The labels are the tokens to predict. Those of the prompt are ignored, so that only the answer
     counts in the loss.
     """
-    end = [] if chat.end_token is None else [chat.end_token]
-    answers = {text: [*chat.tokens_of_answer(text), *end] for text in set(pairs.answers)}
+    end_tokens = [] if chat.end_token is None else [chat.end_token]
+    tokens_by_answer = {
+        answer: [*chat.tokens_of_answer(answer), *end_tokens] for answer in set(pairs.answers)
+    }
     examples = []
-    for prompt, text in zip(pairs.prompts, pairs.answers, strict=True):
-        context, answer = list(chat.tokens_of(Prompt(text=prompt))), answers[text]
-        labels = [_IGNORED] * len(context) + answer
-        examples.append({"input_ids": context + answer, "labels": labels})
+    for prompt, answer in zip(pairs.prompts, pairs.answers, strict=True):
+        prompt_tokens = list(chat.tokens_of(Prompt(text=prompt)))
+        answer_tokens = tokens_by_answer[answer]
+        labels = [_IGNORED_LABEL] * len(prompt_tokens) + answer_tokens
+        examples.append({"input_ids": prompt_tokens + answer_tokens, "labels": labels})
     return examples
 
 
 def _adapted_model(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
-    """Add low-rank matrices to those of the model's attention; nothing else of it is trained."""
+    """Return the model with low-rank matrices added to its attention, which alone are trained."""
     with checkpoint.loading(f"{chat.folder}: cannot be loaded", for_=FOR):
         model = checkpoint.load(chat.folder, "AutoModelForCausalLM", for_=FOR)
-    names = [
+    # transformers has no common name for layers of attention: `attn` or `attention` is in all.
+    attention_layers = [
         name
         for name, module in model.named_modules()
         if type(module).__name__ in ("Linear", "Conv1D") and re.search(r"att(n|ention)", name)
     ]
-    if not names:
+    if not attention_layers:
         raise UserError(
             f"{chat.folder}: no layer is called attention, so LoRA has nothing to adapt"
         )
@@ -156,7 +164,7 @@ def _adapted_model(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
         r=options.rank,
         lora_alpha=2 * options.rank,
         lora_dropout=0.0,
-        target_modules=names,
+        target_modules=attention_layers,
         task_type="CAUSAL_LM",
     )
     torch = need("torch", extra="neural", for_=FOR)
@@ -165,5 +173,5 @@ def _adapted_model(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
         warnings.simplefilter("ignore", FutureWarning)
         torch.manual_seed(options.seed)
         adapted_model = peft.get_peft_model(model, config)
-    without_dropout(adapted_model)
+    disable_dropout(adapted_model)
     return adapted_model

@@ -1,7 +1,8 @@
 """The debiased constraint on any ranking loss of sentence-transformers.
 
-Only `ranktilt.training.DebiasedLoss` imports this module, so that torch is loaded when a loss is
-made.
+The *constraint* is a penalty for scoring a language model's rewrite above its human original; the
+two are *twins*. Only the attribute `ranktilt.training.DebiasedLoss` and trainings import this
+module, so that torch is loaded when a loss is made.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.optional import need
 
 _FOR = "DebiasedLoss"
-"""What the library is needed for."""
+"""Name of the feature that needs the library, for messages."""
 VARIANTS = ("paper", "code")
 """Forms of the constraint: as in the paper, or as in the authors' code."""
 
@@ -25,35 +26,36 @@ torch: Any = need("torch", extra="neural", for_=_FOR)
 class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types
     """A ranking loss plus a penalty where an LLM's rewrite outscores its human original.
 
-    The total is L_rank + α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)): the wrapped loss, which does not
-    see the rewrites, and a hinge for each row whose LLM-written twin d_G scores above its human
-    document d_H (Dai et al., KDD 2024, eq. 1–2). A small α levels a ranker that favours rewrites; a
-    larger one turns it towards human text.
+    The total is L_rank + α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)) (Dai et al., KDD 2024, eq. 1–2).
+    L_rank is the wrapped loss, which does not see the rewrites. The sum is over the rows of a
+    batch; q is a row's query, d_H its human document, d_G the LLM-written twin of that document,
+    and r̂ the model's score. A small α levels a ranker that favours rewrites; a larger one makes it
+    favour human text.
 
-    It is a loss like any other of sentence-transformers: ``SentenceTransformerTrainer`` and
-    ``CrossEncoderTrainer`` take it unchanged.
+    ``SentenceTransformerTrainer`` and ``CrossEncoderTrainer`` take it as they take any loss of
+    sentence-transformers.
 
     Parameters
     ----------
     model : SentenceTransformer or CrossEncoder
         The model that is trained.
     loss : torch.nn.Module
-        Any loss of sentence-transformers that learns from a query, a relevant document and,
-        perhaps, further ones. Where it takes embeddings (most do; so do the cached ones, in
-        mini-batches) each text is encoded once for both terms; otherwise the constraint has a
-        forward pass of its own.
+        Any loss of sentence-transformers that learns from a query, a relevant document and
+        optionally negatives. If it can be computed from embeddings, as most can, each text is
+        encoded once for both terms of the sum. Otherwise texts are encoded a second time for the
+        constraint.
     alpha : float
-        Weight of the constraint, at least 0, on the scale of the scores that it compares: the
-        model's own similarity (``similarity_fn_name``; a cosine lies between −1 and 1, ANCE's dot
-        products are in the hundreds, so that the paper's values of 1e-4 to 1e-2 are small for a
-        cosine), or a cross-encoder's logit, before any activation. The hinges of a batch are
-        summed, so the constraint weighs more in larger batches.
+        Weight α of the constraint, at least 0. It is on the scale of the model's scores: the
+        similarity of a bi-encoder (``similarity_fn_name``), or the logit of a cross-encoder. The
+        paper's values of 1e-4 to 1e-2 are for ANCE, whose dot products are in the hundreds; they
+        are small for a cosine. The terms of a batch are summed, so the constraint weighs more in
+        larger batches.
     variant : {"paper", "code"}, optional
         ``"paper"`` is the formula above. ``"code"`` is what the authors released, for bi-encoders:
-        the cross-entropy of the human document and that of its twin, each against both sources'
-        other documents in the batch, plus α times the mean hinge, all on scores as the wrapped loss
-        scales them. The wrapped loss must be ``MultipleNegativesRankingLoss`` or its cached form,
-        of which only scale and similarity are used.
+        the cross-entropy of the human document, plus that of its twin, each against all other
+        documents of the batch, plus α times the mean of the terms above. All use the scores as the
+        wrapped loss scales them. That loss must be ``MultipleNegativesRankingLoss`` or its cached
+        form, and only its scale and similarity are used.
 
     Raises
     ------
@@ -62,7 +64,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
 
     Notes
     -----
-    The order of the columns counts, not their names; labels are those of the wrapped loss:
+    Columns are known by their order, not by their names:
 
     ==================================================== ================================
     Columns                                              Labels
@@ -71,9 +73,9 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     query, human document, its LLM twin, negative, …     as the wrapped loss needs them
     ==================================================== ================================
 
-    A row without a twin has an empty text (of cross-encoders also None) in the third column; it
-    takes part in the ranking loss only. Where labels say that a row's document is not relevant,
-    leave its twin empty: the constraint is about relevant documents.
+    A row without a twin has an empty text in the third column (or None, for cross-encoders), and
+    counts in the wrapped loss only. If labels say that a row's document is not relevant, leave its
+    twin empty, because the constraint is about relevant documents.
     """
 
     def __init__(self, model: Any, loss: Any, *, alpha: float, variant: str = "paper") -> None:
@@ -99,14 +101,24 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         self.loss = loss
         self.alpha = alpha
         self.variant = variant
-        # A trainer may put a wrapper in the place of `model` that has none of these.
+        # A trainer may replace `model` by a wrapper that lacks these attributes.
         if not self._reads_pairs:
             self._similarity = model.similarity_pairwise
             self._preprocess = model.preprocess
             self._prompts = tuple({"", *(model.prompts or {}).values()})
 
     def forward(self, inputs: Iterable[Any], labels: Any = None, **options: Any) -> Any:
-        """Return the loss of a batch: columns of features, or of texts for a cross-encoder."""
+        """Return the loss of a batch.
+
+        Parameters
+        ----------
+        inputs : iterable
+            Columns of features (tokens) for a bi-encoder, or of texts for a cross-encoder.
+        labels : Tensor, optional
+            Labels of the rows, if the wrapped loss needs them.
+        **options
+            Further arguments of the wrapped loss, and of a cross-encoder's preprocessing.
+        """
         columns = list(inputs)
         if len(columns) < 3:
             raise UserError(
@@ -138,11 +150,11 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         return [self.model(features)["sentence_embedding"] for features in columns]
 
     def _twin_mask(self, features: Any) -> Any:
-        """Mark the rows whose third column is not an empty text.
+        """Tell which rows have a twin: whether the text of the third column is not empty.
 
         The trainer has already turned texts into tokens, and may have put a prompt before each
-        text. A row has no twin if its tokens are those of an empty text after one of the prompts.
-        If the columns are not tokens, every row counts as one with a twin.
+        text. So the text is empty if the tokens are those of an empty text after one of the
+        prompts. If the columns are not tokens, every row counts as one with a twin.
         """
         ids, mask = features.get("input_ids"), features.get("attention_mask")
         if ids is None or mask is None or ids.ndim != 2:
@@ -155,29 +167,27 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         return torch.tensor(has_twin, device=ids.device)
 
     def _constraint(self, vectors: Sequence[Any], has_twin: Any) -> Any:
-        """Return α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)) of vectors of query, human text and twin.
-
-        r̂ is the model's similarity of query q and document d, G is the LLM and H the human author.
-        """
+        """Return the constraint, weighted by α, from vectors of query, human document and twin."""
         query, human, llm = vectors[:3]
         human_scores = self._similarity(query, human)
         llm_scores = self._similarity(query, llm)
-        return self.alpha * _hinges(human_scores, llm_scores, has_twin).sum()
+        return self.alpha * _penalties(human_scores, llm_scores, has_twin).sum()
 
     def _cached_loss(self, columns: list[Any], labels: Any, has_twin: Any) -> Any:
         """Return the ranking loss plus the constraint by gradient caching.
 
         A cached loss encodes a large batch in mini-batches, computes the loss and its gradient from
-        all vectors, and encodes again to carry the gradient on to the weights. Here it does so for
-        the twins as well: the copy's `calculate_loss` adds the constraint.
+        all vectors, and encodes again to carry the gradient on to the weights. A copy of the loss
+        does this for the twins too: its `calculate_loss` adds the constraint.
         """
-        cached, calculate_rank_loss = copy(self.loss), self.loss.calculate_loss
+        cached_loss, calculate_rank_loss = copy(self.loss), self.loss.calculate_loss
 
         def calculate_loss(
             mini_batches: list[Any], labels: Any = None, *, with_backward: bool = False
         ) -> Any:
             vectors = [torch.cat(column) for column in mini_batches]
             if self.variant == "code":
+                # The released code replaces the wrapped loss.
                 rank_loss, constraint = 0.0, self._softmax_loss(vectors, has_twin)
             else:
                 ranked = _without_twins(mini_batches)
@@ -188,36 +198,43 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
                 constraint = constraint.detach()
             return rank_loss + constraint
 
-        cached.calculate_loss = calculate_loss
-        return cached.forward_cached(columns, labels)
+        cached_loss.calculate_loss = calculate_loss
+        return cached_loss.forward_cached(columns, labels)
 
     def _softmax_loss(self, vectors: Sequence[Any], has_twin: Any) -> Any:
         """Return the loss that Dai et al. released as code, ``variant="code"``.
 
-        Each part is a matrix of scores with a row for each query and a column for each row's
-        document, so that a query's own document is on the diagonal. A query chooses its human
-        document among all documents but its twin, and its twin among all but its human document.
+        Scores are matrices with a row for each query and a column for each row's document, so that
+        a query's own document is on the diagonal. A query chooses its human document among all
+        documents but its twin, and its twin among all but its human document.
         """
         query, *documents = vectors
         human, llm, *negatives = (
             self.loss.similarity_fct(query, document) * self.loss.scale for document in documents
         )
-        same_row = torch.eye(len(human), dtype=torch.bool, device=human.device)
-        target = torch.arange(len(human), device=human.device)
+        is_own = torch.eye(len(human), dtype=torch.bool, device=human.device)
+        own_columns = torch.arange(len(human), device=human.device)
         has_twin = has_twin.to(human.device).expand(len(human))
+        # A score of −∞ takes a document out of a choice; here, the columns of missing twins.
         llm = llm.masked_fill(~has_twin, -inf)
-        total = _cross_entropy([human, llm.masked_fill(same_row, -inf), *negatives], target)
+        human_choice = [human, llm.masked_fill(is_own, -inf), *negatives]
+        total = _cross_entropy(human_choice, own_columns)
         if not has_twin.any():
             return total
-        choices = [llm, human.masked_fill(same_row, -inf), *negatives]
-        total = total + _cross_entropy([scores[has_twin] for scores in choices], target[has_twin])
-        hinges = _hinges(human.diagonal(), llm.diagonal(), has_twin)
-        return total + self.alpha * hinges.sum() / has_twin.sum()
+        twin_choice = [llm, human.masked_fill(is_own, -inf), *negatives]
+        total = total + _cross_entropy(
+            [scores[has_twin] for scores in twin_choice], own_columns[has_twin]
+        )
+        penalties = _penalties(human.diagonal(), llm.diagonal(), has_twin)
+        return total + self.alpha * penalties.sum() / has_twin.sum()
 
     def _pair_loss(
         self, columns: list[Any], ranked: list[Any], labels: Any, options: dict[str, Any]
     ) -> Any:
-        """Return the ranking loss plus the constraint of a cross-encoder, which takes texts."""
+        """Return the ranking loss plus the constraint of a cross-encoder.
+
+        `columns` are all columns of texts, `ranked` those without the twins.
+        """
         queries, human_texts, llm_texts = columns[:3]
         if not all(isinstance(text, str) for text in human_texts):
             raise UserError(
@@ -242,10 +259,16 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
 
 
 class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types
-    """Cross-entropy of choosing the relevant document among its own negatives.
+    """Cross-entropy of choosing the relevant document among the negatives of its row.
 
-    The library's ``MultipleNegativesRankingLoss`` also takes the negatives of the batch's other
-    queries. A re-ranker sees only what BM25 found for the query, and these it did not find.
+    ``MultipleNegativesRankingLoss`` of sentence-transformers also uses the documents of the other
+    rows in the batch. A re-ranker never has to reject these, because BM25 did not retrieve them for
+    the query.
+
+    Parameters
+    ----------
+    model : CrossEncoder
+        The model that is trained.
     """
 
     def __init__(self, model: Any) -> None:
@@ -253,18 +276,22 @@ class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: n
         self.model = model
 
     def forward(self, inputs: Sequence[Sequence[str]], labels: Any = None, **options: Any) -> Any:
-        """Return the loss of columns of query, relevant document, and negatives."""
+        """Return the loss of a batch: columns of query, relevant document, and negatives.
+
+        The loss takes `labels` as all losses do, but does not use them: the relevant document comes
+        first.
+        """
         queries, *documents = inputs
         pairs = list[tuple[str, str]]()
         for column in documents:
             pairs.extend(zip(queries, column, strict=True))
         scores = _pair_logits(self.model, pairs, options).view(len(documents), -1).T
-        relevant = torch.zeros(len(queries), dtype=torch.long, device=scores.device)
-        return _cross_entropy([scores], relevant)
+        first_column = torch.zeros(len(queries), dtype=torch.long, device=scores.device)
+        return _cross_entropy([scores], first_column)
 
 
 def _pair_logits(model: Any, pairs: Sequence[tuple[str, str]], options: dict[str, Any]) -> Any:
-    """Return a cross-encoder's logit of each pair."""
+    """Return a cross-encoder's logit for each pair; `options` are those of its preprocessing."""
     device = next(model.parameters()).device
     features = {
         name: value.to(device) if hasattr(value, "to") else value
@@ -274,21 +301,22 @@ def _pair_logits(model: Any, pairs: Sequence[tuple[str, str]], options: dict[str
 
 
 def _without_twins(columns: Sequence[Any]) -> list[Any]:
-    """Return the columns that the wrapped loss learns from: all but the third."""
+    """Return the columns that the wrapped loss learns from: all but the third, the twins."""
     return [*columns[:2], *columns[3:]]
 
 
-def _hinges(human: Any, llm: Any, has_twin: Any) -> Any:
-    """Return max(0, r̂(q, d_G) − r̂(q, d_H)) of each row; 0 without a twin."""
+def _penalties(human: Any, llm: Any, has_twin: Any) -> Any:
+    """Return how far each twin scores above its human document; 0 if below, or without a twin."""
     return torch.relu(llm - human).masked_fill(~has_twin.to(human.device), 0)
 
 
-def _cross_entropy(scores: list[Any], target: Any) -> Any:
-    """Return the cross-entropy of the softmax over each row of scores.
+def _cross_entropy(scores: list[Any], right_columns: Any) -> Any:
+    """Return the mean cross-entropy of the softmax over each row of scores.
 
-    `scores` are the columns in several parts; `target` is the right column of each row.
+    `scores` are matrices that are put side by side; `right_columns` is the index of the right
+    column in each row.
     """
-    return torch.nn.functional.cross_entropy(torch.cat(scores, dim=1), target)
+    return torch.nn.functional.cross_entropy(torch.cat(scores, dim=1), right_columns)
 
 
 def _token_rows(features: Any) -> list[list[int]]:

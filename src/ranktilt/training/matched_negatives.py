@@ -1,8 +1,8 @@
 """Negatives that are like their positive in perplexity and specificity.
 
-Perplexity is how unexpected a language model finds the text; specificity is how rare its words are
-in the collection. A retriever that learns from such negatives cannot use these two properties as
-signs of relevance.
+A *positive* is a relevant document, a *negative* one that is not. Perplexity is how unexpected a
+text is to a language model; specificity is how rare its words are in the collection. A retriever
+that learns from such negatives cannot use these two properties as signs of relevance.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ranktilt.explaining.text_probes import SpecificityProbe
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 CALIPER = 0.2
-"""Largest difference between a match and its positive, in standard deviations of each property.
+"""Maximum difference between a match and its positive, in standard deviations of each property.
 
-A caliper is the distance within which two units count as a match. The width is the one that
-Austin (Pharmaceutical Statistics 10, 2011) recommends.
+In matching, a caliper is the maximum distance at which two units count as a match. Austin
+(Pharmaceutical Statistics 10, 2011) recommends this width.
 """
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextProperties:
-    """Perplexity and specificity of texts without titles.
+    """Perplexity and specificity of documents' texts, without titles.
 
-    Each is given in standard deviations above or below the mean of the documents. Where it is
-    undefined it counts as average, 0.
+    Each is given in standard deviations above or below the mean of the documents. An undefined
+    value counts as average, 0.
     """
 
     names: tuple[str, ...]
@@ -43,26 +43,31 @@ class TextProperties:
     """Values of shape (n_documents, n_properties)."""
 
     @classmethod
-    def from_collection(cls, part: Collection) -> TextProperties:
-        """Measure the documents that are learned from, once for all trainings on them."""
+    def from_collection(cls, subset: Collection) -> TextProperties:
+        """Measure the documents to learn from; the collection keeps the values for later trainings.
+
+        `subset` is the collection with only these documents.
+        """
         probes: tuple[TextProbe, ...] = (PerplexityProbe(), SpecificityProbe())
-        documents = with_source(part, "any")  # a probe needs a reference; nobody sees its name
+        # A probe needs a reference source; if documents have none, its name does not matter.
+        documents = with_source(subset, "any")
         reference = documents.sources[0]
 
         def measure() -> Floats:
             return np.column_stack(
-                [_standardized(probe.measure(documents, reference, None)) for probe in probes]
+                [_standardize(probe.measure(documents, reference, None)) for probe in probes]
             )
 
         return cls(
             names=tuple(probe.name for probe in probes),
-            values=part.memo((__name__, reference), measure),
+            values=subset.memo((__name__, reference), measure),
         )
 
-    def matched(self, positive: int, candidates: Ints, count: int) -> Ints:
+    def match(self, positive: int, candidates: Ints, count: int) -> Ints:
         """Return the candidates that differ from a positive by at most `CALIPER` in each property.
 
-        If these are fewer than `count`, return the nearest `count`. Documents are rows.
+        If these are fewer than `count`, return the `count` nearest candidates. `positive` and
+        `candidates` are rows of documents.
         """
         differences = self.values[candidates] - self.values[positive]
         within: Ints = candidates[(np.abs(differences) <= CALIPER).all(axis=1)]
@@ -75,17 +80,19 @@ class TextProperties:
     def imbalance(self, documents: Ints) -> Mapping[str, float]:
         """Return the mean of the positives minus that of the negatives, by property.
 
-        The difference is in standard deviations.
-
-        `documents` has shape (n_rows, n_documents); a row begins with its positive.
+        The difference is in standard deviations. `documents` has shape (n_rows, n_documents), and
+        each row begins with its positive.
         """
         positives, negatives = documents[:, :1], documents[:, 1:]
         differences = self.values[positives] - self.values[negatives]
         return dict(zip(self.names, differences.mean(axis=(0, 1)).tolist(), strict=True))
 
 
-def _standardized(values: Floats) -> Floats:
+def _standardize(values: Floats) -> Floats:
     """Return values in standard deviations from the mean; 0 where they are NaN, or do not vary."""
     known = values[~np.isnan(values)]
-    spread = float(known.std()) if len(known) else 0.0
-    return np.nan_to_num((values - known.mean()) / spread) if spread else np.zeros(len(values))
+    deviation = float(known.std()) if len(known) else 0.0
+    if not deviation:
+        return np.zeros(len(values))
+    standardized: Floats = np.nan_to_num((values - known.mean()) / deviation)
+    return standardized

@@ -1,7 +1,8 @@
 """Mine negatives for a retriever, query by query.
 
-A mined negative is a document that a search finds for the query and that is not relevant to it:
-harder to tell from a positive than a random one.
+A *positive* is a relevant document of a query. A *mined negative* is a document that a search
+returns for the query although it is not relevant, so it is harder to tell from a positive than a
+random document is. Documents are given as rows of the collection.
 """
 
 from __future__ import annotations
@@ -28,40 +29,46 @@ class EncodedTexts:
     """Vectors of queries and documents, by the model in its current state."""
 
     queries: Vectors
-    """Vectors of queries, a row each."""
+    """Vectors of queries, a row for each."""
     documents: Vectors
-    """Vectors of documents, a row each."""
+    """Vectors of documents, a row for each."""
     cosine: bool
-    """Whether they are compared by cosine; otherwise by dot product."""
+    """Whether the vectors are compared by cosine; otherwise by dot product."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Miner:
-    """Finds negatives by the scheme of the options; see `RetrieverTraining.negatives`.
+    """Mines negatives by the scheme of the options.
 
-    Results of BM25 are kept with the collection, for later epochs and other trainings.
+    The option `negatives` is ``in-batch`` (none are mined), ``bm25`` (BM25's top documents),
+    ``controlled`` (those of them that are like the positive in perplexity and specificity) or
+    ``ann`` (the top documents of the model in training). Results of BM25 are kept with the
+    collection, for later epochs and other trainings.
     """
 
     training_set: TrainingSet
-    """Material to learn from."""
+    """Queries and documents to learn from."""
     options: RetrieverTraining
     """Options of the training."""
     encode: Callable[[], EncodedTexts] | None = None
-    """Function that encodes all texts with the model in training; None if none is needed."""
+    """Function that encodes all texts with the model in training; only ``ann`` needs it."""
 
     def rows(self, epoch: int) -> Rows:
         """Draw an epoch's positives and their negatives."""
-        mined, count = self.mined(), self.options.mined_negatives
+        mined_rows, negative_count = self.mine(), self.options.mined_negatives
         properties = self.properties
 
         def draw_negatives(rng: np.random.Generator, query: int, position: int) -> list[int]:
-            if not count:
+            if not negative_count:
                 return []
-            candidates = mined[query] if len(mined[query]) else self._not_relevant(query)
+            candidates = mined_rows[query]
+            if not len(candidates):
+                candidates = self._all_not_relevant(query)
             if properties is not None:
                 positive = int(self.training_set.positives[query][position])
-                candidates = properties.matched(positive, candidates, count)
-            negatives = rng.choice(candidates, count, replace=len(candidates) < count)
+                candidates = properties.match(positive, candidates, negative_count)
+            has_too_few = len(candidates) < negative_count
+            negatives = rng.choice(candidates, negative_count, replace=has_too_few)
             return [int(row) for row in negatives]
 
         return draw_rows(
@@ -69,7 +76,7 @@ class Miner:
             self.training_set.positives,
             draw_negatives,
             positives_per_query=self.options.positives_per_query,
-            negatives_per_positive=count,
+            negatives_per_positive=negative_count,
         )
 
     @cached_property
@@ -77,13 +84,14 @@ class Miner:
         """Properties that negatives are matched on; None if they are not matched."""
         if self.options.negatives != "controlled":
             return None
-        return TextProperties.from_collection(self.training_set.part)
+        return TextProperties.from_collection(self.training_set.subset)
 
     def imbalance(self) -> dict[str, dict[str, float]]:
         """Return how positives and negatives of the first epoch differ in each property.
 
-        ``matched`` is of the negatives that are learned from, and ``unmatched`` of those that BM25
-        alone would give. Empty if negatives are not matched.
+        The differences are means of positives minus means of negatives, in standard deviations:
+        ``matched`` for the negatives that are learned from, and ``unmatched`` for those that the
+        scheme ``bm25`` would draw. Empty if negatives are not matched.
         """
         if self.properties is None:
             return {}
@@ -93,10 +101,10 @@ class Miner:
             "unmatched": dict(self.properties.imbalance(unmatched.rows(0).documents)),
         }
 
-    def _not_relevant(self, query: int) -> Ints:
-        """Return all documents that are not relevant to a query, for queries without mined ones."""
-        every_row = np.arange(self.training_set.part.docs.height)
-        rows = np.setdiff1d(every_row, self.training_set.barred[query])
+    def _all_not_relevant(self, query: int) -> Ints:
+        """Return all documents that are not relevant to a query."""
+        all_rows = np.arange(self.training_set.subset.docs.height)
+        rows = np.setdiff1d(all_rows, self.training_set.barred[query])
         if not len(rows):
             raise UserError(
                 "training: a query to which every document is relevant has no negatives; use "
@@ -104,27 +112,28 @@ class Miner:
             )
         return rows
 
-    def mined(self) -> tuple[Ints, ...]:
-        """Return the documents to draw negatives from for each query, best first, as rows.
+    def mine(self) -> tuple[Ints, ...]:
+        """Return the documents to draw negatives from for each query, best first.
 
-        They are for the epoch that begins; in-batch negatives need none, so that they are empty.
+        They are for the next epoch, because the model's own results change with it. The result is
+        empty if negatives are those of the batch.
         """
-        part = self.training_set.part
+        subset = self.training_set.subset
         if self.options.negatives == "in-batch":
             return ()
         if self.options.negatives in ("bm25", "controlled"):
-            return part.memo((__name__, self.options.depth, self.options.text), self._from_bm25)
+            return subset.memo((__name__, self.options.depth, self.options.text), self._from_bm25)
         return self._from_model()
 
     def _from_bm25(self) -> tuple[Ints, ...]:
-        """Return BM25's best documents of each query, without relevant ones."""
-        part = self.training_set.part
-        run = BM25(k=self.options.depth, text=self.options.text).rank(part)
-        rows_of_queries = np.split(collection_rows(run, part)[run.docs], run.offsets[1:-1])
+        """Return BM25's top documents of each query, without relevant ones."""
+        subset = self.training_set.subset
+        run = BM25(k=self.options.depth, text=self.options.text).rank(subset)
+        rows_of_queries = np.split(collection_rows(run, subset)[run.docs], run.offsets[1:-1])
         return self._without_relevant(rows_of_queries)
 
     def _from_model(self) -> tuple[Ints, ...]:
-        """Return the model's best documents of each query, without relevant ones."""
+        """Return the model's top documents of each query, without relevant ones."""
         if self.encode is None:
             raise UserError(
                 "training: negatives=ann searches with the model in training, and there is none"
@@ -137,7 +146,7 @@ class Miner:
             cosine=texts.cosine,
             label="train retriever: mining",
         )
-        # Ties go by row, so that the same model mines the same negatives.
+        # Ties are broken by row, so that the same model mines the same negatives.
         return self._without_relevant(rows[np.lexsort((rows, -scores))] for rows, scores in results)
 
     def _without_relevant(self, rows_of_queries: Iterable[Ints]) -> tuple[Ints, ...]:

@@ -1,4 +1,4 @@
-"""Models to train: a cross-encoder from an encoder, texts cut at tokens, dropout switched off."""
+"""Prepare models for training: make a cross-encoder, cut texts, and switch dropout off."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FOR = "train cross-encoder"
 
 
 def find_base_model(name: str) -> Path:
-    """Find an encoder by folder, short name or hub name.
+    """Return the folder of an encoder, named by its folder, short name or hub name.
 
-    A short name is that of a retriever, as in ``minilm``, or else of a re-ranker.
+    A short name, such as ``minilm``, is looked up among retrievers, and then among re-rankers.
     """
     is_reranker = catalogue.model(name, "cross-encoder") and not catalogue.model(name, "dense")
     kind = "cross-encoder" if is_reranker else "dense"
@@ -24,15 +24,15 @@ def find_base_model(name: str) -> Path:
 
 
 def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple[Path, int]:
-    """Return the encoder's folder, and the number of tokens of the longest pair.
+    """Return the encoder's folder, and the maximum number of tokens of a pair.
 
-    A pair of query and document has `query_tokens` and `document_tokens` at most, and the special
-    tokens that the tokenizer puts around the two.
+    A pair of a query and a document has at most `query_tokens` plus `document_tokens`, and the
+    special tokens that the tokenizer puts around the two.
 
     Raises
     ------
     UserError
-        If the model is no encoder, or its texts could be longer than it reads.
+        If the model is no encoder, or a pair could be longer than the model reads.
     """
     model_folder = find_base_model(name)
     checkpoint.refuse_code(model_folder)
@@ -58,11 +58,19 @@ def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple
     return folder, pair_tokens
 
 
-def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
+def new_cross_encoder(folder: Path, max_tokens: int, seed: int) -> Any:
     """Return a cross-encoder: an encoder and a new last layer (head) that gives one score.
 
-    The head's weights are drawn from `seed`. Scores are logits, without a sigmoid. `folder` and
-    `limit`, the tokens of the longest pair, come from `require_encoder`.
+    Scores are logits, without a sigmoid.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the encoder.
+    max_tokens : int
+        Maximum number of tokens of a pair of query and document.
+    seed : int
+        Random seed of the head's weights.
     """
     torch = need("torch", extra="neural", for_=FOR)
     library = need("sentence_transformers", extra="train", for_=FOR)
@@ -77,14 +85,17 @@ def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
             str(folder),
             transformer_task="sequence-classification",
             model_kwargs={**local_files, "dtype": "float32"},
-            processor_kwargs={**local_files, "model_max_length": limit},
+            processor_kwargs={**local_files, "model_max_length": max_tokens},
             config_kwargs={**local_files, "num_labels": 1},
         )
         return library.CrossEncoder(modules=[body], device="cpu", activation_fn=torch.nn.Identity())
 
 
 def cut_texts(tokenizer: Any, max_tokens: int, texts: list[str]) -> list[str]:
-    """Cut texts at a number of tokens; leave them if the tokenizer does not locate its tokens."""
+    """Cut texts after `max_tokens` tokens, without special ones.
+
+    Texts stay whole if the tokenizer does not say where in a text its tokens are.
+    """
     if not getattr(tokenizer, "is_fast", False):
         return texts
     encoded = tokenizer(
@@ -95,29 +106,33 @@ def cut_texts(tokenizer: Any, max_tokens: int, texts: list[str]) -> list[str]:
         return_offsets_mapping=True,
     )
     cut = []
-    for text, offsets in zip(texts, encoded["offset_mapping"], strict=True):
-        _, end = offsets[-1] if offsets else (0, 0)
+    for text, spans in zip(texts, encoded["offset_mapping"], strict=True):
+        _start, end = spans[-1] if spans else (0, 0)  # of the last token
         cut.append(text[:end])
     return cut
 
 
-def without_dropout(model: Any) -> None:
-    """Switch dropout off.
+def disable_dropout(model: Any) -> None:
+    """Switch dropout off in all layers.
 
-    On a processor, dropout prevents the fast kernels of attention, and a short training hardly
-    overfits.
+    On a CPU, attention with dropout cannot use its fast kernels, and a short training hardly
+    overfits without dropout.
     """
     dropout = need("torch", extra="neural", for_="training").nn.Dropout
     for module in model.modules():
         if isinstance(module, dropout):
             module.p = 0.0
+        # Layers of attention keep the probability as a number, and apply it themselves.
         for name, value in vars(module).items():
             if "dropout" in name and isinstance(value, float):
                 setattr(module, name, 0.0)
 
 
 def _transformer_folder(folder: Path) -> Path:
-    """Return the encoder's folder: sentence-transformers used to save it in a subfolder."""
+    """Return the folder of a model's encoder, which may be a subfolder.
+
+    Earlier versions of sentence-transformers saved the encoder there.
+    """
     modules = checkpoint.read_json(folder / "modules.json", list)
     path = modules[0].get("path", "") if modules and isinstance(modules[0], dict) else ""
     return folder / path if path and (folder / path).is_dir() else folder

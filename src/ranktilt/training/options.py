@@ -1,4 +1,9 @@
-"""Options of a training, and its result."""
+"""Options of a training, and its result.
+
+A *positive* is a relevant document of a query, a *negative* one that is not relevant. A *source* is
+the author of documents, such as ``human`` or a language model. A *version* of a document has the
+same origin; a *twin* is a language model's version of a positive.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 class Schedule:
     """How long a training lasts, and how fast it learns: arguments of transformers' trainer.
 
-    A step learns from one batch; an epoch is as many steps as all rows need.
+    A step learns from one batch. An epoch is as many steps as it takes to learn from all rows.
     """
 
     steps: AtLeastOne | None = None
@@ -36,21 +41,25 @@ class Schedule:
     minutes: AboveZero | None = None
     """Train for about this many minutes, with the learning rate scheduled by time."""
     epochs: AtLeastOne = 1
-    """Epochs, if neither steps nor minutes are named."""
+    """Epochs, if neither steps nor minutes are given."""
     batch: AtLeastOne = 32
-    """Batch size: pairs, or queries of a retriever; smaller if memory is short."""
+    """Batch size: pairs of query and document, or queries of a retriever; smaller if memory is
+    short."""
     rate: AboveZero = 1e-4
     """Peak learning rate."""
     warmup_steps: NotNegative | None = None
     """Warm-up steps; a tenth of all by default."""
     weight_decay: Annotated[float, msgspec.Meta(ge=0)] = 0.01
-    """Weight decay of AdamW, on matrices; 0 is Adam."""
+    """Weight decay of AdamW, on matrices; with 0 it is Adam."""
     seed: NotNegative = 0
     """Random seed of weights and draws."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic precision; weights stay float32."""
     device: Literal["cpu", "cuda"] | None = None
-    """The GPU where there is one, else the processor; ``CUDA_VISIBLE_DEVICES`` says which GPU."""
+    """Device to train on; the GPU by default if there is one, else the CPU.
+
+    The environment variable ``CUDA_VISIBLE_DEVICES`` chooses among several GPUs.
+    """
 
     def __post_init__(self) -> None:
         check_fields(self, "training")
@@ -67,7 +76,7 @@ class Training(Schedule):
     negatives_per_positive: AtLeastOne = 4
     """Negatives per positive and epoch."""
     positives_per_query: AtLeastOne | None = 8
-    """Maximum positives per query and epoch; the others come in later epochs. None for all."""
+    """Maximum number of positives per query and epoch, drawn anew in each epoch; None for all."""
     text: str = "title+text"
     """Part of a document to read: ``title+text``, ``text`` or ``title``."""
     max_query_tokens: AtLeastOne = 30
@@ -77,26 +86,28 @@ class Training(Schedule):
     alpha: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     """Weight of the debiased constraint, on the scale of the model's own scores.
 
-    The constraint keeps an LLM's version of a relevant document from scoring above it
-    (`ranktilt.training.DebiasedLoss`). It is a sum over the batch, so that it weighs more in larger
-    batches.
+    The constraint keeps a twin from scoring above its positive (`ranktilt.training.DebiasedLoss`).
+    It is a sum over the batch, so it weighs more in larger batches.
     """
     twins: str | None = None
-    """Source whose documents the constraint compares; by default the first one with rewrites.
+    """Source of the twins that the constraint compares with positives.
 
-    Sources that are not named are not learned from.
+    By default the first source that is not learned from and has versions of documents that are.
+    Documents of other sources are left out.
     """
     limits: tuple[tuple[str, int], ...] = ()
-    """Number of relevant documents of a source to learn from, drawn by the seed: ``(("human", 500),
-    …)``."""
+    """Number of relevant documents of some sources to learn from, drawn at random.
+
+    Such as ``(("human", 500), ("llm", 500))``. Other sources have no limit.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, most in self.limits:
-            if most < 1 or name not in (self.sources or ()):
+        for name, limit in self.limits:
+            if limit < 1 or name not in (self.sources or ()):
                 raise UserError(
                     "training: expected at least 1 document of a source to learn from, got "
-                    f"{name}={most}"
+                    f"{name}={limit}"
                 )
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
@@ -104,34 +115,37 @@ class Training(Schedule):
 
 @dataclass(frozen=True, kw_only=True)
 class RerankerTraining(Training):
-    """How a re-ranker is trained: as `Training` says, and what its positives and negatives are.
+    """How a re-ranker is trained: `Training`, and the choice of its positives and negatives.
 
-    With negatives from BM25's top K, only relevant documents that are also among them are positives
-    by default. The others never reach a re-ranker; and beside negatives that share many words with
-    the query, they would teach that few shared words are a sign of relevance.
+    With negatives from BM25's top K, positives are by default the relevant documents among these K.
+    Other relevant documents never reach a re-ranker. Negatives of BM25 share many words with the
+    query, so relevant documents that share few would teach that few shared words mean relevance.
 
-    A positive and its negatives are a group. A group stays in one batch, which has at least one;
-    the binary loss, which looks at single pairs, mixes them.
+    A positive and its negatives are a group, and stay in one batch. With the binary loss, which
+    looks at single pairs, the documents of a group may be in different batches.
     """
 
     negatives: str | None = None
     """Negatives from BM25's top K, ``bm25:K``, or from N random documents, ``random:N``.
 
-    ``bm25:100`` by default. A version or copy of a document relevant to the query is never a
-    negative.
+    ``bm25:100`` by default. A version of a document relevant to the query, or a copy of its text,
+    is never a negative.
     """
     positives: Literal["retrieved", "all"] | None = None
-    """Relevant documents among BM25's top K, or all of them.
+    """Positives are the relevant documents among BM25's top K, or all relevant documents.
 
-    All is the default with random negatives.
+    By default they are all relevant documents if negatives are random, else those among the top K.
     """
     triples: str | None = None
-    """File of triples to learn from, in place of both: ids of query, positive and negative (.tsv),
-    as ``ranktilt data build retrieval-qa`` writes it."""
+    """File (.tsv) with the ids of a query, a positive and a negative in each line.
+
+    It takes the place of `negatives` and `positives`. ``ranktilt data build retrieval-qa`` writes
+    such a file.
+    """
     loss: Literal["softmax", "binary"] = "softmax"
-    """Softmax over a group, or binary for each pair."""
+    """Cross-entropy of the softmax over a group's scores, or binary cross-entropy of each pair."""
     dropout: bool = False
-    """Whether the encoder's own dropout is on."""
+    """Whether the encoder's dropout is on."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,7 +166,15 @@ class RerankerTraining(Training):
 
     @classmethod
     def from_preset(cls, name: str | None, **overrides: Any) -> Self:
-        """Return a preset's training options; `overrides` replace them field by field."""
+        """Return the options of a paper's preset.
+
+        Parameters
+        ----------
+        name : str or None
+            Name of the preset; None for the usual defaults.
+        **overrides
+            Options by name, which replace those of the preset.
+        """
         defaults = {} if name is None else dict(preset(name).training)
         if name is not None and not defaults:
             raise UserError(f"preset {name!r} does not train a cross-encoder")
@@ -169,7 +191,7 @@ class RerankerTraining(Training):
 
     @property
     def pool(self) -> tuple[str, int]:
-        """What negatives are drawn from: ``bm25`` or ``random``, and the number of documents."""
+        """What negatives are drawn from: ``bm25`` or ``random`` documents, and their number."""
         kind, _, number = (self.negatives or "bm25:100").partition(":")
         if kind not in NEGATIVES or not number.isdecimal() or int(number) < 1:
             raise UserError(
@@ -180,14 +202,15 @@ class RerankerTraining(Training):
 
     @property
     def retrieved_only(self) -> bool:
-        """Whether only relevant documents among BM25's best are positives."""
+        """Whether only relevant documents among BM25's top documents are positives."""
         return self.positives != "all" and self.pool[0] == "bm25"
 
     @property
     def rows_per_batch(self) -> int:
-        """Rows of a batch: pairs, or groups of a positive and its negatives."""
+        """Number of rows in a batch: pairs, or groups of a positive and its negatives."""
         if self.loss == "binary":
             return self.batch
+        # The batch size counts pairs, but a batch holds at least one group.
         return max(self.batch // (1 + self.negatives_per_positive), 1)
 
 
@@ -195,27 +218,30 @@ class RerankerTraining(Training):
 class RetrieverTraining(Training):
     """How a retriever is trained: `Training` with additions and other defaults.
 
-    Without `sources` it learns from the collection's first source only, which is the human one of a
-    mix; its LLM versions are the twins. The saved model cuts texts at the larger number of tokens,
-    special ones included.
+    Without `sources` it learns from the collection's first source only. If a collection mixes human
+    texts and rewrites, this is the human source, and the rewrites are the twins. The saved model
+    cuts queries and documents at the larger of the two numbers of tokens, including special ones.
     """
 
     negatives_per_positive: AtLeastOne = 1
     """Mined negatives per positive."""
     depth: AtLeastOne = 100
-    """Mine negatives from so many of the top documents."""
+    """Number of top documents that negatives are mined from."""
     rate: AboveZero = 2e-5
     """Peak learning rate."""
     negatives: Negatives = "in-batch"
-    """Scheme of negatives.
+    """Where negatives come from.
 
-    ``in-batch``: only those of the batch; ``bm25``: BM25's; ``ann``: the model's own, mined again
-    in each epoch; ``controlled``: BM25's that are like the positive in perplexity and specificity.
+    ``in-batch``: the documents of the batch's other rows, and no others. All other schemes add
+    mined negatives: ``bm25``, from BM25's top documents; ``ann``, from the model's own top
+    documents, mined again in each epoch; ``controlled``, from those of BM25's top documents that
+    are like the positive in perplexity and specificity.
     """
     loss: str = "MultipleNegativesRankingLoss"
     """A loss of sentence-transformers, as ``Name(option=value,…)``."""
     variant: Literal["paper", "code"] = "paper"
-    """The constraint as in the paper, or as in the released code."""
+    """The debiased constraint as in the paper (Dai et al., KDD 2024), or as in its released
+    code."""
     patience: AtLeastOne | None = None
     """Stop after this many epochs without improvement on the development split; keep the best
     epoch."""
@@ -226,23 +252,24 @@ class RetrieverTraining(Training):
         return 0 if self.negatives == "in-batch" else self.negatives_per_positive
 
     @property
-    def constrained(self) -> bool:
-        """Whether twins are learned from."""
+    def has_constraint(self) -> bool:
+        """Whether the debiased constraint, which needs twins, is part of the loss."""
         return self.alpha > 0 or self.variant == "code"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoraTraining(Schedule):
-    """How an adapter is trained: `Schedule`, and what it learns from.
+    """How a low-rank adapter is trained: `Schedule`, and the pairs of documents to learn from.
 
     Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt only
-    the attention. Ours are alpha (twice the rank), the layers of attention (all), optimizer and
-    schedule, and the part of a document to read; they show titles (``text="title"``). Ask the
-    adapted model with the same prompt, attribute, text and passage tokens.
+    the attention. Our own choices are alpha (twice the rank), the layers (all of the attention),
+    optimizer and schedule, and the part of a document to read: they show titles alone
+    (``text="title"``). Ask the adapted model with the same prompt, attribute, text and passage
+    tokens.
     """
 
     pairs_per_epoch: AtLeastOne = 140_000
-    """Approximate number of pairs per epoch."""
+    """Approximate number of pairs of documents per epoch."""
     rank: AtLeastOne = 1
     """Rank of the adapter."""
     rate: AboveZero = 3e-3
@@ -254,7 +281,7 @@ class LoraTraining(Schedule):
     prompt: str = "pairwise-neutral"
     """``pairwise-neutral``, ``pairwise-sensitive``, another prompt by name, or a file."""
     attribute: str | None = None
-    """Text for ``{attribute}`` in the prompt."""
+    """Text that replaces ``{attribute}`` in the prompt."""
     text: str = "title+text"
     """Part of a document to read: ``title+text``, ``text`` or ``title``."""
     passage_tokens: int = 300
@@ -269,19 +296,21 @@ class LoraTraining(Schedule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedModel:
     """A finished training."""
 
     folder: Path
-    """The model's folder; rank with ``cross-encoder:FOLDER``, or ``dense:FOLDER`` for a
+    """Folder of the model. Rank with ``cross-encoder:FOLDER``, or ``dense:FOLDER`` for a
     retriever."""
     record: dict[str, Any]
-    """Content of its ``training.json``: ``spec``, ``collection``, ``packages`` and ``figures``."""
+    """Content of ``training.json`` there: ``spec``, ``collection``, ``packages`` and
+    ``figures``."""
     resumed: int
-    """Step that this call continued from: 0 for a new training, all steps if it was finished."""
+    """Step that the call continued from: 0 for a new training, the last step if the training was
+    finished before."""
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Amounts learned from, duration, and how the loss fell."""
+        """Number of queries and pairs learned from, duration, and the loss over time."""
         figures: dict[str, Any] = self.record["figures"]
         return figures

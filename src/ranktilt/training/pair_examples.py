@@ -1,4 +1,8 @@
-"""Prompts about pairs of documents; each group has the right answer equally often."""
+"""Prompts about pairs of documents, in which either group has the right answer equally often.
+
+The documents of a collection are in two *groups*, one of which is *protected*. A prompt shows a
+document of each group, and the *answer* ``[1]`` or ``[2]`` chooses one of them.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +53,10 @@ def pair_examples(
 ) -> PairExamples:
     """Return prompts whose right answer depends neither on the group nor on the position.
 
-    A model that learns from them can learn only this: in each kind of pair (both documents
-    relevant, or neither; see `draw_pairs`) every second right answer is the protected document, and
-    half of either group's right answers are listed first.
+    A model can learn nothing else from them, because both documents of a pair are relevant, or
+    neither is. In each of these two kinds of pairs the protected document is the right answer to
+    every second prompt, and it is listed first in half of these prompts. The same holds for the
+    other document.
 
     Parameters
     ----------
@@ -64,12 +69,12 @@ def pair_examples(
     by : str
         Attribute of documents that names their group.
     protected : str, optional
-        The protected group; see `two_groups`.
+        The protected group; by default the smaller of two groups.
     model : LLM, optional
-        The model that is to learn. Pairs that do not fit into its context are refused, because
-        nobody could ask it about them afterwards.
+        The model that is to learn. Pairs that do not fit into its context are refused, because the
+        trained model could not be asked about them either.
     """
-    sides = two_groups(collection, by, protected)
+    groups = two_groups(collection, by, protected)
     queries = sorted(collection.queries_with_judgments["id"].to_list())
     random.Random(f"{options.seed} queries").shuffle(queries)
     training_count = round(options.share * len(queries))
@@ -79,7 +84,7 @@ def pair_examples(
             f"{options.share:g} and the rest"
         )
     training_queries, held_out = queries[:training_count], queries[training_count:]
-    part = Collection(
+    training_part = Collection(
         collection.docs,
         collection.queries.filter(pl.col("id").is_in(training_queries)),
         collection.qrels.filter(pl.col("query_id").is_in(training_queries)),
@@ -87,12 +92,12 @@ def pair_examples(
     )
     # `draw_pairs` draws this many pairs of each kind.
     pairs_per_query = math.ceil(options.pairs_per_epoch / (len(KINDS) * training_count))
-    pairs = draw_pairs(part, sides, pairs=pairs_per_query, seed=options.seed).frame
+    pairs = draw_pairs(training_part, groups, pairs=pairs_per_query, seed=options.seed).frame
     order = random.Random(f"{options.seed} pairs").sample(range(pairs.height), pairs.height)
     pairs = pairs[np.array(order, dtype=np.int64)]
     questions = _questions(collection, ranker, pairs)
     right_answers = _right_answers(pairs["kind"])
-    # The third pair of a kind is the first whose right answer is listed second.
+    # A third pair of a kind is needed: it is the first whose right answer is listed second.
     if len({answer.text for answer in right_answers}) < 2:
         raise UserError(
             f"{counted(pairs.height, 'pair', 'pairs')} to train on: expected three or more of one "
@@ -114,7 +119,7 @@ def pair_examples(
 
 @dataclass(frozen=True, kw_only=True)
 class _RightAnswer:
-    """The document that is to be the right answer of a prompt, and its position there."""
+    """The document that is made the right answer to a prompt."""
 
     is_protected: bool
     """Whether it is the protected document."""
@@ -123,38 +128,36 @@ class _RightAnswer:
 
     @property
     def text(self) -> str:
-        """The answer as the model gives it."""
+        """The answer as the model writes it: the number of the document in brackets."""
         return "[1]" if self.is_first else "[2]"
 
 
-_TURNS = (
+_ROTATION = (
     _RightAnswer(is_protected=True, is_first=True),
     _RightAnswer(is_protected=False, is_first=True),
     _RightAnswer(is_protected=True, is_first=False),
     _RightAnswer(is_protected=False, is_first=False),
 )
-"""Right answers of the first four pairs of a kind, and of every four after them."""
+"""Right answers to the first four pairs of a kind; every next four pairs repeat them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _PairQuestion:
-    """A query, and a document of either group."""
+    """A query, and a document of each group."""
 
     query: str
     """Text of the query."""
     protected: str
     """Text of the protected document."""
     unprotected: str
-    """Text of the other document."""
+    """Text of the document of the other group."""
 
     def task(self, answer: _RightAnswer) -> Task:
-        """Return a prompt's query and passages, in the order that makes an answer right."""
-        # The protected document is first as the right answer listed first, or as the wrong one
-        # before a right answer listed second.
-        if answer.is_protected == answer.is_first:
-            passages = [self.protected, self.unprotected]
-        else:
-            passages = [self.unprotected, self.protected]
+        """Return query and passages of a prompt, with the right answer at its position."""
+        right, wrong = self.unprotected, self.protected
+        if answer.is_protected:
+            right, wrong = self.protected, self.unprotected
+        passages = [right, wrong] if answer.is_first else [wrong, right]
         return Task(query=self.query, passages=passages)
 
 
@@ -164,7 +167,7 @@ def _questions(
     """Return each pair with the texts that the model reads."""
     texts = readable_texts(ranker, collection)
     query_texts = dict(collection.queries.select("id", "text").iter_rows())
-    # Rows of the documents in the collection, by their ids.
+    # Rows of the documents in the collection.
     protected_rows = codes(pairs["protected"], collection.ids)
     unprotected_rows = codes(pairs["unprotected"], collection.ids)
     return [
@@ -180,10 +183,10 @@ def _questions(
 
 
 def _right_answers(kinds: pl.Series) -> list[_RightAnswer]:
-    """Choose the right answer of each pair, by `_TURNS` within each kind of pair."""
+    """Choose the right answer to each pair, by `_ROTATION` within each kind of pair."""
     kind_counts = Counter[str]()
     answers = []
     for kind in kinds:
-        answers.append(_TURNS[kind_counts[kind] % len(_TURNS)])
+        answers.append(_ROTATION[kind_counts[kind] % len(_ROTATION)])
         kind_counts[kind] += 1
     return answers

@@ -1,6 +1,8 @@
 """Train a retriever on a collection's own judgments.
 
-The debiased constraint of Dai et al. (2024) is an option of it.
+It learns that a *positive*, a relevant document of a query, comes before its *negatives*. A *twin*
+is a language model's version of a positive. The debiased constraint of Dai et al. (2024), an
+option, keeps a twin from scoring above its positive.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from ranktilt.models import checkpoint
 from ranktilt.models.encoder import Encoder
 from ranktilt.optional import need
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.training.options import RetrieverTraining, Trained
+from ranktilt.training.options import RetrieverTraining, TrainedModel
 from ranktilt.training.trainable import FOR, TrainableEncoder, parse_loss
 from ranktilt.training.trainer import TrainingRun, digest, new_trainer
 from ranktilt.training.training_set import TrainingSet, retriever_set
@@ -29,12 +31,12 @@ def train_retriever(
     *,
     options: RetrieverTraining | None = None,
     dev: Collection | None = None,
-) -> Trained:
+) -> TrainedModel:
     """Fine-tune an encoder as a retriever, with or without the debiased constraint.
 
-    Each relevant document is a row: a query, this document, its twin if there is a constraint, and
-    mined negatives. Loss and trainer come from sentence-transformers, without dropout. An
-    interrupted training continues from its last checkpoint.
+    Each positive makes a row: its query, the positive, its twin if there is a constraint, and mined
+    negatives. Loss and trainer come from sentence-transformers; dropout is off. An interrupted
+    training continues from its last checkpoint.
 
     Parameters
     ----------
@@ -43,33 +45,34 @@ def train_retriever(
     model : str or Path
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
-        Where the model goes: a new folder, or one with an unfinished training of the same options
-        to continue.
+        Folder to write the model to: a new one, or one with an unfinished training of the same
+        options to continue.
     options : RetrieverTraining, optional
         Schedule, texts, negatives, loss and constraint.
     dev : Collection, optional
-        The collection with other judgments, on which the model is audited after each epoch.
+        The collection with the judgments of a development split, on which the model is audited
+        after each epoch.
 
     Returns
     -------
-    Trained
+    TrainedModel
         `folder` holds the model as sentence-transformers saves it, a model card, and
         ``training.json``.
 
     Raises
     ------
     UserError
-        Before any work: if there is nothing to learn from, there is no twin, the encoder cannot be
-        used, or the folder has other content. Later: if the loss stops being a number, or memory or
-        disk is full.
+        Before any work: if there is nothing to learn from, a constraint has no twin, the encoder
+        cannot be used, or the folder has other content. Later: if the loss stops being a number, or
+        memory or disk is full.
 
     References
     ----------
-    Dai et al., KDD 2024, sec. 5.
+    Dai et al., KDD 2024, sec. 5, on the constraint.
     """
-    began, options = time.monotonic(), options or RetrieverTraining()
+    started_at, options = time.monotonic(), options or RetrieverTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
-    _require_fit(options, dev)
+    _require_consistent_options(options, dev)
     training_set = retriever_set(collection, options)
     _require_negatives(training_set, options)
     encoder = _base_encoder(model, options.device)
@@ -82,7 +85,9 @@ def train_retriever(
         "twin_source": training_set.twin_source,
         "data": f"{texts} {pairs}",
     }
-    run = TrainingRun(label=FOR, folder=Path(folder), options=options, spec=spec, began=began)
+    run = TrainingRun(
+        label=FOR, folder=Path(folder), options=options, spec=spec, started_at=started_at
+    )
     if run.finished is not None:
         return run.finished
     trainable = TrainableEncoder(encoder, training_set, options)
@@ -107,14 +112,14 @@ def train_retriever(
         evaluator=evaluator,
         callbacks=callbacks,
     )
-    score = trainable.positive_score()
+    score_before = trainable.positive_score()
     figures = run.train(trainer, documents_per_row=1 + options.mined_negatives)
     figures |= {
         "queries": len(training_set.queries),
         "positives": sum(map(len, training_set.positives)),
-        "twins": training_set.paired,
-        "mean_score_before": score,
-        "skipped_queries": training_set.skipped,
+        "twins": training_set.twin_count,
+        "mean_score_before": score_before,
+        "skipped_queries": training_set.skipped_queries,
     }
     if imbalance := trainable.miner.imbalance():
         figures["imbalance"] = imbalance
@@ -124,7 +129,16 @@ def train_retriever(
 def score_scale(collection: Collection, model: str | Path, options: RetrieverTraining) -> float:
     """Return the mean absolute score of relevant documents before training.
 
-    This is the scale that alpha is on.
+    Choose alpha, the weight of the constraint, on this scale.
+
+    Parameters
+    ----------
+    collection : Collection
+        Loaded with the judgments to learn from.
+    model : str or Path
+        The encoder.
+    options : RetrieverTraining
+        Options of the training, which choose sources and cut texts.
     """
     training_set = retriever_set(collection, options)
     encoder = _base_encoder(model, options.device)
@@ -132,14 +146,17 @@ def score_scale(collection: Collection, model: str | Path, options: RetrieverTra
 
 
 def _evaluator(dev: Collection, training_set: TrainingSet, options: RetrieverTraining) -> Any:
-    """Return the audit of each epoch, on other queries, against the source that is learned from."""
+    """Return the evaluator that audits the model after each epoch, on the queries of `dev`.
+
+    Its reference is the first source that is learned from.
+    """
     from ranktilt.training.evaluator import SourceBiasEvaluator
 
-    if not training_set.part.sources:
+    if not training_set.subset.sources:
         raise UserError(
             f"{FOR}: the dev collection compares sources, and no document to learn from has one"
         )
-    source = training_set.part.sources[0]
+    source = training_set.subset.sources[0]
     return SourceBiasEvaluator(dev, name="dev", source=source, text=options.text)
 
 
@@ -153,12 +170,12 @@ def _base_encoder(model: str | Path, device: str | None) -> Encoder:
     return base
 
 
-def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
-    """Refuse options that do not fit together."""
+def _require_consistent_options(options: RetrieverTraining, dev: Collection | None) -> None:
+    """Refuse options that exclude each other."""
     if options.patience is not None and dev is None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
-    name, _ = parse_loss(options.loss)
-    if name == "TripletLoss" and options.mined_negatives != 1:
+    loss_name, _loss_options = parse_loss(options.loss)
+    if loss_name == "TripletLoss" and options.mined_negatives != 1:
         raise UserError(
             f"{FOR}: TripletLoss takes one mined negative a row: "
             "negatives_per_positive=1, not in-batch"
@@ -166,9 +183,10 @@ def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
 
 
 def _require_negatives(training_set: TrainingSet, options: RetrieverTraining) -> None:
-    """Refuse a single pair where negatives are the documents of other pairs."""
-    pairs = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
-    if options.negatives == "in-batch" and pairs < 2:
+    """Refuse a single positive if negatives are the documents of other rows."""
+    limit = options.positives_per_query
+    row_count = sum(len(positives[:limit]) for positives in training_set.positives)
+    if options.negatives == "in-batch" and row_count < 2:
         raise UserError(
             f"{FOR}: negatives=in-batch belong to other relevant documents, and there is only "
             "one; judge more, or choose negatives=bm25"

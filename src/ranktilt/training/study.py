@@ -1,6 +1,8 @@
-"""The training study from end to end: train each encoder on either side, rank, and compare.
+"""The training study from end to end: train each encoder on each source, rank, and compare.
 
-A side is the documents of one source. The reference is the human side.
+A *source* is the author of documents: people (the *reference*) or a language model. A *side* is the
+documents of one source. A *body* is the encoder that a training starts from. The *first stage* is
+BM25, whose documents the trained rankers re-rank.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from ranktilt.auditing.options import check_choices, check_resamples
 from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.study_collections import StudyCollections, load_collections
 from ranktilt.training.study_comparison import compare_trainings
-from ranktilt.training.study_evaluation import Ranked
+from ranktilt.training.study_evaluation import Rankings
 from ranktilt.training.study_options import StudyOptions
 from ranktilt.training.study_rankers import (
     bodies_by_name,
@@ -48,27 +50,28 @@ def training_study(
     models : sequence of str or Path
         The encoders to start from.
     work_dir : str or Path
-        Where models and runs go.
+        Folder to which models and runs are written.
     options : StudyOptions, optional
-        What to train, and what to test it on.
+        Rankers to train, and collections to test them on.
     ties : str, optional
-        How tied documents count; see `audit`.
+        How tied documents count: ``"expected"`` over their random orders, or another way that
+        `ranktilt.audit` takes.
     resamples : int, optional
-        Resamples of each interval.
+        Bootstrap resamples of each interval.
     seed : int, optional
-        Seed of the resamples.
+        Random seed of the resamples.
 
     Returns
     -------
     TrainingStudy
-        Supervised and zero-shot effectiveness, seen queries, the first stage, and Relative Δ of
-        every ranker.
+        Effectiveness of every ranker on the test split (supervised), on other collections
+        (zero-shot) and on queries of the training, that of the first stage, and Relative Δ.
 
     Raises
     ------
     UserError
-        Before any training, if a collection has no judgments or only one side, or a model is not an
-        encoder.
+        Before any training: if a collection has no judgments or only one source, or a model is not
+        an encoder.
     """
     options = options or StudyOptions()
     check_choices(ties=ties)
@@ -86,10 +89,11 @@ def training_study(
         *first_stages(folder, collections.name, collections.train.sources),
         *_curve_rankings(collections, rankers, collection_ranker),
     ]
+    full_rankers = _trained_on_all(rankers)
     study = compare_trainings(
         rankers,
         rankings,
-        mixed=collection_ranker.rank("mixed", "supervised", collections.mixed, _compared(rankers)),
+        mixed=collection_ranker.rank("mixed", "supervised", collections.mixed, full_rankers),
         answers=collections.test,
         reference=options.reference,
         ties=ties,
@@ -97,7 +101,7 @@ def training_study(
         seed=seed,
     )
     collection_spec = {**study.spec["collection"], "path": str(folder)}
-    zero_shot = [unseen.for_file() for unseen in options.zero_shot]
+    zero_shot = [unseen.given_fields() for unseen in options.zero_shot]
     spec = {
         **study.spec,
         "collection": collection_spec,
@@ -114,8 +118,8 @@ def training_study(
     return replace(study, spec=spec)
 
 
-def _compared(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
-    """Return the rankers that learned from all documents of a side."""
+def _trained_on_all(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
+    """Return the rankers that learned from all documents of a side, and not from some."""
     return [ranker for ranker in rankers if not ranker.limits]
 
 
@@ -123,35 +127,38 @@ def _trained_rankings(
     collections: StudyCollections,
     rankers: Sequence[TrainedRanker],
     collection_ranker: CollectionRanker,
-) -> Iterator[Ranked]:
+) -> Iterator[Rankings]:
     """Rank the test split, the zero-shot collections, and queries of the training."""
-    compared, options = _compared(rankers), collection_ranker.options
+    full_rankers, options = _trained_on_all(rankers), collection_ranker.options
     test_name = f"{collections.name}-{options.test}"
-    yield collection_ranker.rank(test_name, "supervised", collections.supervised, compared)
+    yield collection_ranker.rank(test_name, "supervised", collections.supervised, full_rankers)
     for unseen in collections.zero_shot:
         yield collection_ranker.rank(
             unseen.name,
             "zero-shot",
             unseen.collection,
-            compared,
+            full_rankers,
             candidates=unseen.candidates,
         )
-    # Rankers that learned from the reference have seen which of its documents these queries want.
-    unlabelled = [ranker for ranker in compared if options.reference not in ranker.documents]
+    # A ranker that learned from the reference has seen which of its documents are relevant to
+    # these queries; the others have seen the queries alone.
+    without_labels = [
+        ranker for ranker in full_rankers if options.reference not in ranker.documents
+    ]
     seen_name = f"{collections.name}-{options.train} queries, {options.reference} documents"
-    yield collection_ranker.rank(seen_name, "seen", collections.seen, unlabelled)
+    yield collection_ranker.rank(seen_name, "seen", collections.seen, without_labels)
 
 
 def _curve_rankings(
     collections: StudyCollections,
     rankers: Sequence[TrainedRanker],
     collection_ranker: CollectionRanker,
-) -> Iterator[Ranked]:
-    """Rank the test split with rankers that learned from a number of documents of each source.
+) -> Iterator[Rankings]:
+    """Rank the test split with the rankers of the learning curve.
 
-    Their effectiveness over the number of documents is the study's curve.
+    Each of them learned from a limited number of documents of each source.
     """
-    augmented = [ranker for ranker in rankers if ranker.limits]
-    if augmented:
+    curve_rankers = [ranker for ranker in rankers if ranker.limits]
+    if curve_rankers:
         name = f"{collections.name}-{collection_ranker.options.test}, augmented"
-        yield collection_ranker.rank(name, "curve", collections.supervised, augmented)
+        yield collection_ranker.rank(name, "curve", collections.supervised, curve_rankers)

@@ -1,4 +1,8 @@
-"""Collections of a training study: training, test, and others that nothing is learned from."""
+"""Collections of a training study: training, test, and others that nothing is learned from.
+
+A *source* is the author of documents; the *reference* is the source of people's documents. A *side*
+is the documents of one source.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from ranktilt.data.loading.load import load
 from ranktilt.data.runs.rank_llm import holds_texts, read_candidates
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, refuse_twice
-from ranktilt.explaining.equivalence import reference_alone
+from ranktilt.explaining.equivalence import only_group
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.training.study_evaluation import DOMAIN
 from ranktilt.training.study_options import StudyOptions, ZeroShot
@@ -23,14 +27,14 @@ from ranktilt.training.training_set import text_hashes
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroShotCollection:
-    """A collection that nothing is learned from."""
+    """A test collection that nothing is learned from."""
 
     name: str
     """Name in results."""
     collection: Collection
-    """The collection; only its human side if it has several."""
+    """The collection; only the reference's documents if it has several sources."""
     candidates: Run | None
-    """Run of the first stage; BM25's if None."""
+    """Run of the first stage, whose documents are re-ranked; None for BM25's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,28 +48,28 @@ class StudyCollections:
     test: Collection
     """The test split."""
     learned: Collection
-    """The training split; in a disjoint study without documents that the test has too (`apart`)."""
+    """The training split; in a disjoint study without documents that are relevant in the test."""
     supervised: Collection
-    """The human side of the test split, with the drawn queries."""
+    """The reference's documents of the test split, with the queries to test."""
     seen: Collection
-    """The human side of the training split, with the drawn queries."""
+    """The reference's documents of the training split, with the queries to test."""
     mixed: Collection
-    """Both sides of the test split, with the drawn queries."""
+    """Documents of all sources of the test split, with the queries to test."""
     zero_shot: tuple[ZeroShotCollection, ...]
-    """Collections that nothing is learned from."""
+    """Test collections that nothing is learned from."""
 
 
 def load_collections(folder: str | Path, options: StudyOptions) -> StudyCollections:
-    """Load and check the collections of a study."""
+    """Load and check the collections of a study; `folder` has training and test."""
     train = load(folder, split=options.train, ignore_unknown=True)
     test = load(folder, split=options.test, ignore_unknown=True)
     learned, tested = train, test
     if options.disjoint:
-        learned, tested = apart(train, test), apart(test, train)
+        learned, tested = remove_overlap(train, test), remove_overlap(test, train)
     _require_two_sides(learned, options.reference)
 
-    def drawn(collection: Collection) -> Collection:
-        return drawn_queries(collection, options.queries, options.seed)
+    def draw(collection: Collection) -> Collection:
+        return draw_queries(collection, options.queries, options.seed)
 
     zero_shot = [load_zero_shot(collection, options) for collection in options.zero_shot]
     refuse_twice([collection.name for collection in zero_shot], "collection")
@@ -74,9 +78,9 @@ def load_collections(folder: str | Path, options: StudyOptions) -> StudyCollecti
         train=train,
         test=test,
         learned=learned,
-        supervised=drawn(reference_alone(tested, options.reference)),
-        seen=drawn(reference_alone(train, options.reference)),
-        mixed=drawn(tested),
+        supervised=draw(only_group(tested, options.reference)),
+        seen=draw(only_group(train, options.reference)),
+        mixed=draw(tested),
         zero_shot=tuple(zero_shot),
     )
 
@@ -93,16 +97,17 @@ def _require_two_sides(collection: Collection, reference: str) -> None:
         )
 
 
-def apart(collection: Collection, counterpart: Collection) -> Collection:
-    """Return the collection without what is relevant in its counterpart, and without copies of it.
+def remove_overlap(collection: Collection, counterpart: Collection) -> Collection:
+    """Remove documents that are relevant in the counterpart, and documents with the same texts.
 
-    A copy has the same text. What is relevant in the collection itself stays. The counterpart is
-    the test split of a training split, and the other way round.
+    Documents that are relevant in the collection itself stay. The counterpart of a training split
+    is the test split, and the other way round.
     """
     hashes = text_hashes(collection, "title+text")
     is_in_counterpart = collection.ids.is_in(_relevant_ids(counterpart).implode())
-    is_copy = hashes.is_in(hashes.filter(is_in_counterpart).implode())
-    is_removed = is_copy & ~collection.ids.is_in(_relevant_ids(collection).implode())
+    is_in_counterpart_or_copy = hashes.is_in(hashes.filter(is_in_counterpart).implode())
+    is_relevant_here = collection.ids.is_in(_relevant_ids(collection).implode())
+    is_removed = is_in_counterpart_or_copy & ~is_relevant_here
     removed_ids = collection.ids.filter(is_removed)
     return Collection(
         collection.docs.filter(~is_removed),
@@ -117,12 +122,12 @@ def _relevant_ids(collection: Collection) -> pl.Series:
     return collection.qrels.filter(pl.col("grade") > 0)["doc_id"]
 
 
-def drawn_queries(collection: Collection, limit: int | None, seed: int) -> Collection:
+def draw_queries(collection: Collection, limit: int | None, seed: int) -> Collection:
     """Return the collection with at most `limit` queries of each domain; all if None.
 
-    Only queries with a relevant document are drawn. A smaller number draws some of a larger one's,
-    and whether one is drawn depends on its id and on those of its domain alone. The domain is that
-    of a query's first relevant document.
+    Only queries with a relevant document are drawn. The domain of a query is that of its first
+    relevant document. The draw depends on `seed` and on the ids of the domain's queries alone, and
+    the queries of a smaller `limit` are among those of a larger one.
     """
     if limit is None:
         return collection
@@ -131,7 +136,7 @@ def drawn_queries(collection: Collection, limit: int | None, seed: int) -> Colle
     relevant = collection.qrels.filter(pl.col("grade") > 0)
     relevant = relevant.join(domains, on="doc_id", how="left", maintain_order="left")
     queries = relevant.group_by("query_id").agg(pl.col("domain").drop_nulls().first().fill_null(""))
-    # In the order of their hashes, the first queries are a random draw that only ids decide.
+    # Sorting by a hash of seed and id puts queries into a random order that can be repeated.
     keys = [blake2b(f"{seed} {query}".encode()).digest() for query in queries["query_id"]]
     queries = queries.with_columns(key=pl.Series(keys, dtype=pl.Binary)).sort("key")
     drawn = queries.group_by("domain", maintain_order=True).head(limit).select("query_id")
@@ -146,7 +151,7 @@ def drawn_queries(collection: Collection, limit: int | None, seed: int) -> Colle
 
 
 def load_zero_shot(zero_shot: ZeroShot, options: StudyOptions) -> ZeroShotCollection:
-    """Load a collection that nothing is learned from, and the run of its first stage."""
+    """Load a collection that nothing is learned from, and the run to re-rank if there is one."""
     path, run = Path(zero_shot.path), None
     name = zero_shot.name or (path.stem if path.is_file() else path.name)
     if path.is_file():
@@ -164,11 +169,11 @@ def load_zero_shot(zero_shot: ZeroShot, options: StudyOptions) -> ZeroShotCollec
             f"name them: {zero_shot.path},qrels=FILE"
         )
     if len(collection.sources) > 1 and options.reference in collection.sources:
-        collection = reference_alone(collection, options.reference)
+        collection = only_group(collection, options.reference)
     if zero_shot.candidates:
         run = Run.load(zero_shot.candidates)
-    collection = drawn_queries(collection, options.queries, options.seed)
+    collection = draw_queries(collection, options.queries, options.seed)
     if run is not None:
-        # Refuses documents without a text before anything is trained.
+        # This raises an error for documents without a text, before anything is trained.
         Candidates.from_run(collection, run, "the training study")
     return ZeroShotCollection(name=name, collection=collection, candidates=run)

@@ -1,4 +1,9 @@
-"""Compare the rankers of a training study by their runs; it trains and ranks nothing."""
+"""Compare the rankers of a training study by their runs, without training or ranking anything.
+
+A *body* is the encoder that a training starts from. The *reference* is the source (author) of
+people's documents, and a *side* the documents of one source. Relative Δ is how much a ranker
+favours the reference over another source. The *first stage* is BM25.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ from ranktilt.training.study_evaluation import (
     COMPARED_KINDS,
     PRIMARY,
     EvaluatedCollection,
-    Ranked,
+    Rankings,
 )
 from ranktilt.training.study_result import (
     BASELINE,
@@ -44,119 +49,131 @@ from ranktilt.training.study_result import (
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
 """Measures whose Relative Δ is compared."""
 _FEW_QUERIES = 30
-"""Number of queries below which a note says that a collection shows little."""
+"""Number of queries below which a note warns that a collection shows little."""
 
 
 def compare_trainings(
     rankers: Sequence[TrainedRanker],
-    ranked: Iterable[Ranked],
+    rankings: Iterable[Rankings],
     *,
-    mixed: Ranked | None = None,
+    mixed: Rankings | None = None,
     answers: Collection | None = None,
     reference: str = "human",
     ties: str = "expected",
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TrainingStudy:
-    """Compare rankers that learned from human with those that learned from LLM documents.
+    """Compare rankers that learned from different sources, and the first stage, with each other.
 
-    The first stage is compared with both. Trainings that differ in the seed alone are one ranker,
-    whose values are their means query by query.
+    Trainings that differ in the seed alone are one ranker. Its value for a query is the mean over
+    these trainings.
 
     Parameters
     ----------
     rankers : sequence of TrainedRanker
         Every training.
-    ranked : iterable of Ranked
-        Collections with one side's documents and the runs of the rankers.
-    mixed : Ranked, optional
-        The documents of both sides with a run of every training, for Relative Δ.
+    rankings : iterable of Rankings
+        Runs of the rankers and the first stage, on one collection each, whose documents are of one
+        source.
+    mixed : Rankings, optional
+        Runs on documents of all sources, from which Relative Δ is computed.
     answers : Collection, optional
-        Documents of both sides, in which the words of the queries are counted.
+        Documents of all sources, in which the words of the queries are counted.
     reference : str, optional
-        The human side.
+        Source of the documents that people wrote.
     ties : str, optional
-        How tied documents count; see `audit`.
+        How tied documents count: ``"expected"`` over their random orders, or another way that
+        `ranktilt.audit` takes.
     resamples, seed : int, optional
-        Resamples of each interval, and their seed.
+        Bootstrap resamples of each interval, and their random seed.
     """
-    rankers, ranked = list(rankers), list(ranked)
-    _check(rankers, ranked)
+    rankers, rankings = list(rankers), list(rankings)
+    _check(rankers, rankings)
     inference = InferenceOptions(
         resamples=resamples, seed=seed, test="interval", correction="holm", rounding="none"
     )
-    evaluated = [
-        EvaluatedCollection.from_rankings(rankings, rankers, ties, inference) for rankings in ranked
+    evaluated_collections = [
+        EvaluatedCollection.from_rankings(collection_rankings, rankers, ties, inference)
+        for collection_rankings in rankings
     ]
-    evaluated.sort(key=lambda collection: KINDS.index(collection.ranked.kind))
-    evaluations = tuple(collection.evaluation(rankers, inference) for collection in evaluated)
-    tilts, changes, tilt_notes = (
-        _tilts(mixed, rankers, inference, reference=reference, ties=ties) if mixed else ((), (), ())
+    evaluated_collections.sort(key=lambda evaluated: KINDS.index(evaluated.rankings.kind))
+    evaluations = tuple(
+        evaluated.evaluation(rankers, inference) for evaluated in evaluated_collections
     )
-    first_spec = evaluated[0].audit.spec
-    inputs_by_path = dict[str, Any]()
-    for collection in evaluated:
-        for input_file in collection.audit.spec["inputs"]:
-            inputs_by_path[str(input_file["path"])] = input_file
+    tilts = tuple[Effect, ...]()
+    tilt_changes = tuple[Change, ...]()
+    tilt_notes = tuple[Note, ...]()
+    if mixed is not None:
+        mixed_audit = _audit_mixed(mixed, inference, reference=reference, ties=ties)
+        tilts = mixed_audit.tilts
+        tilt_changes = _tilt_changes(mixed_audit, rankers, inference, reference)
+        tilt_notes = notes_within(warnings_of(mixed_audit.notes), "collection", "mixed")
+    warnings: list[Note] = []
+    for evaluated in evaluated_collections:
+        audit_warnings = warnings_of(evaluated.audit.notes)
+        warnings += notes_within(audit_warnings, "collection", evaluated.rankings.name)
+    notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
     spec = {
         "primary": PRIMARY,
         "reference": reference,
         "ties": ties,
         "resamples": resamples,
         "seed": seed,
-        "ranktilt": first_spec["ranktilt"],
-        "python": first_spec["python"],
-        "packages": first_spec["packages"],
-        "collection": first_spec["collection"],
-        "inputs": list(inputs_by_path.values()),
+        **_shared_spec([evaluated.audit for evaluated in evaluated_collections]),
     }
-    warnings: list[Note] = []
-    for collection in evaluated:
-        audit_warnings = warnings_of(collection.audit.notes)
-        warnings += notes_within(audit_warnings, "collection", collection.ranked.name)
-    notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
-    overlaps = answer_overlaps(answers) if answers is not None else ()
     return TrainingStudy(
         spec=spec,
         reference=reference,
         rankers=tuple(rankers),
         evaluations=evaluations,
         tilts=tilts,
-        tilt_changes=changes,
-        overlaps=overlaps,
+        tilt_changes=tilt_changes,
+        overlaps=answer_overlaps(answers) if answers is not None else (),
         notes=tuple(notes),
     )
 
 
-def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
-    """Refuse a study without rankers or runs."""
-    if not (rankers and ranked):
+def _shared_spec(audits: Sequence[Audit]) -> dict[str, Any]:
+    """Return versions and collection of the first audit, and the input files of all."""
+    first_spec = audits[0].spec
+    inputs_by_path = dict[str, Any]()
+    for collection_audit in audits:
+        for input_file in collection_audit.spec["inputs"]:
+            inputs_by_path[str(input_file["path"])] = input_file
+    return {
+        "ranktilt": first_spec["ranktilt"],
+        "python": first_spec["python"],
+        "packages": first_spec["packages"],
+        "collection": first_spec["collection"],
+        "inputs": list(inputs_by_path.values()),
+    }
+
+
+def _check(rankers: Sequence[TrainedRanker], rankings: Sequence[Rankings]) -> None:
+    """Refuse a study without rankers, runs or judgments, and two of the same name."""
+    if not (rankers and rankings):
         raise UserError("a training study needs a trained ranker and a collection that it ranked")
     refuse_twice([ranker.run for ranker in rankers], "training")
-    refuse_twice([f"{rankings.name} ({rankings.kind})" for rankings in ranked], "collection")
+    names = [f"{ranked.name} ({ranked.kind})" for ranked in rankings]
+    refuse_twice(names, "collection")
     expected_runs = (BASELINE, *(ranker.run for ranker in rankers if not ranker.limits))
-    for rankings in ranked:
-        if not rankings.collection.qrels.height:
+    for ranked in rankings:
+        if not ranked.collection.qrels.height:
             raise UserError(
-                f"{rankings.name}: no judgments (qrels), so that no ranker can be measured on it"
+                f"{ranked.name}: no judgments (qrels), so that no ranker can be measured on it"
             )
-        missing = [name for name in expected_runs if name not in rankings.runs]
-        if missing and rankings.kind in ("supervised", "zero-shot"):
-            raise UserError(f"{rankings.name}: no run of {join_words(missing)}")
+        missing = [name for name in expected_runs if name not in ranked.runs]
+        if missing and ranked.kind in ("supervised", "zero-shot"):
+            raise UserError(f"{ranked.name}: no run of {join_words(missing)}")
 
 
-def _tilts(
-    mixed: Ranked,
-    rankers: Sequence[TrainedRanker],
-    inference: InferenceOptions,
-    *,
-    reference: str,
-    ties: str,
-) -> tuple[tuple[Effect, ...], tuple[Change, ...], tuple[Note, ...]]:
-    """Return Relative Δ of every run, how training on another side moves it, and notes on both."""
+def _audit_mixed(
+    mixed: Rankings, inference: InferenceOptions, *, reference: str, ties: str
+) -> Audit:
+    """Audit the rankings of all sources: Relative Δ of every run, for each source and measure."""
     if reference not in mixed.collection.sources:
         raise mixed.collection.unknown_source(reference)
-    mixed_audit = audit(
+    return audit(
         mixed.collection,
         mixed.named_runs(),
         TILT_MEASURES,
@@ -167,42 +184,51 @@ def _tilts(
         resamples=inference.resamples,
         seed=inference.seed,
     )
-    pairs = _training_pairs(rankers, mixed_audit, reference)
+
+
+def _tilt_changes(
+    mixed_audit: Audit,
+    rankers: Sequence[TrainedRanker],
+    inference: InferenceOptions,
+    reference: str,
+) -> tuple[Change, ...]:
+    """Return how Relative Δ changes if an encoder learns from another source than the reference."""
+    run_pairs = _training_pairs(rankers, mixed_audit, reference)
     tasks = list[ChangeTask]()
-    if pairs:
-        comparison = replace(match(mixed_audit, mixed_audit, baseline_run=pairs[0].old), runs=pairs)
+    if run_pairs:
+        # The audit is compared with itself, because both runs of each pair are in it.
+        matched = match(mixed_audit, mixed_audit, baseline_run=run_pairs[0].old)
+        comparison = replace(matched, runs=run_pairs)
         tasks = change_tasks(comparison, comparison.pairs)
     uncorrected = contrast_changes(tasks, resamples=inference.resamples, seed=inference.seed)
-    changes = corrected(uncorrected, inference.correction)
-    return (
-        mixed_audit.tilts,
-        changes,
-        notes_within(warnings_of(mixed_audit.notes), "collection", "mixed"),
-    )
+    return corrected(uncorrected, inference.correction)
 
 
 def _training_pairs(
     rankers: Sequence[TrainedRanker], mixed_audit: Audit, reference: str
 ) -> tuple[RunPair, ...]:
-    """Pair each ranker with the one that learned from the reference, of the same body and seed."""
-    compared = [
+    """Pair each ranker with the one that learned from the reference, of the same body and seed.
+
+    Rankers that learned from a limited number of documents are left out.
+    """
+    full_rankers = [
         ranker for ranker in rankers if not ranker.limits and ranker.run in mixed_audit.runs
     ]
     reference_runs = {
         (ranker.body, ranker.seed): ranker.run
-        for ranker in compared
+        for ranker in full_rankers
         if ranker.documents == (reference,)
     }
     pairs = []
-    for ranker in compared:
+    for ranker in full_rankers:
         reference_run = reference_runs.get((ranker.body, ranker.seed), ranker.run)
         if reference_run != ranker.run:
-            pairs.append(RunPair(ranker.run, reference_run))
+            pairs.append(RunPair(new=ranker.run, old=reference_run))
     return tuple(pairs)
 
 
 def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[Note]:
-    """Note tuned bodies, the number of trainings, and collections with few queries."""
+    """Note encoders that were tuned before, the number of trainings, and few queries."""
     for body, tuned in dict.fromkeys((ranker.body, ranker.tuned) for ranker in rankers):
         if tuned:
             yield BodyTuned(body=body, tuned=tuned)

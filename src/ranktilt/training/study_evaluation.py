@@ -1,4 +1,8 @@
-"""The evaluation of rankers on one collection of a training study."""
+"""The evaluation of rankers on one collection of a training study.
+
+Trainings of one ranker differ in the seed alone. The *first stage* is BM25, whose documents the
+rankers re-rank.
+"""
 
 from __future__ import annotations
 
@@ -30,42 +34,43 @@ from ranktilt.statistics.permutation import t_test_p
 from ranktilt.training.study_result import Evaluation, Kind, SeedValues, TrainedRanker
 
 PRIMARY = "nDCG@10"
-"""Measure that sentences and figures are about."""
+"""Measure that sentences and figures of a study are about."""
 DOMAIN = "domain"
-"""Column of documents with the domain."""
+"""Column of documents with the domain, such as medicine."""
 COMPARED_KINDS: tuple[Kind, ...] = ("supervised", "zero-shot", "seen")
-"""Kinds of evaluations in which rankers are tested against each other."""
+"""Kinds of evaluations in which rankers are compared with each other."""
 _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranked:
+class Rankings:
     """Rankings of one collection by the first stage and the trained rankers."""
 
     name: str
     """Name of the collection."""
     kind: Kind
-    """Kind of evaluation."""
+    """Kind of evaluation: ``supervised``, ``zero-shot``, ``seen``, ``first stage`` or ``curve``."""
     collection: Collection
-    """Documents of one side alone, with the judgments that count."""
+    """The documents that were ranked, and their judgments."""
     runs: Mapping[str, Run]
-    """``BM25``, and trainings by `TrainedRanker.run`."""
+    """The runs, by ``BM25`` or the name of a training (`TrainedRanker.run`)."""
     depth: int = 1000
-    """Number of a query's documents that were re-ranked."""
+    """Number of documents that were re-ranked for each query."""
     split: str = ""
     """Split of the judgments if the kind is ``first stage``; empty in others."""
     side: str = ""
-    """Source of the documents that were ranked if the kind is ``first stage``; empty in others."""
+    """Source (author) of the ranked documents if the kind is ``first stage``; empty in others."""
 
     def named_runs(self) -> list[Run]:
-        """Return the runs with the name of their ranker."""
+        """Return the runs, with the name of their ranker in their spec."""
         return [replace(run, spec={**run.spec, "ranker": name}) for name, run in self.runs.items()]
 
 
 def study_measures(collection: Collection, depth: int = 1000) -> list[Measure]:
-    """Return MAP, nDCG@10, MRR@10 and recall.
+    """Return MAP and recall at `depth`, nDCG@10 and MRR@10.
 
-    If there are grades of 2 and above, the binary measures are also computed for these.
+    If there are grades of 2 and above, the binary measures are added a second time, with only those
+    grades as relevant.
     """
     names = [f"AP@{depth}", PRIMARY, "RR@10", f"R@{depth}"]
     if (collection.qrels["grade"] >= 2).any():
@@ -77,28 +82,31 @@ def study_measures(collection: Collection, depth: int = 1000) -> list[Measure]:
 class EvaluatedCollection:
     """The audit of one collection, and which of its runs are trainings of one ranker."""
 
-    ranked: Ranked
+    rankings: Rankings
     """Rankings of the collection."""
     audit: Audit
-    """Audit of its runs."""
+    """Audit of the runs."""
     trainings: Mapping[str, tuple[int, ...]]
-    """Indices of each ranker's runs, by its name."""
+    """Indices, in the audit, of the runs of each ranker's trainings, by the ranker's name."""
 
     @classmethod
     def from_rankings(
         cls,
-        ranked: Ranked,
+        rankings: Rankings,
         rankers: Sequence[TrainedRanker],
         ties: str,
         inference: InferenceOptions,
     ) -> EvaluatedCollection:
-        """Audit the runs of one collection, by domain where it has several."""
-        docs = ranked.collection.docs
+        """Audit the runs of one collection, by domain if it has several domains.
+
+        `ties` says how tied documents count, `inference` how intervals are computed.
+        """
+        docs = rankings.collection.docs
         has_domains = DOMAIN in docs.columns and docs[DOMAIN].drop_nulls().n_unique() > 1
         collection_audit = audit(
-            ranked.collection,
-            ranked.named_runs(),
-            study_measures(ranked.collection, ranked.depth),
+            rankings.collection,
+            rankings.named_runs(),
+            study_measures(rankings.collection, rankings.depth),
             by=DOMAIN if has_domains else None,
             pairs=[] if has_domains else None,
             confounds=False,
@@ -112,104 +120,115 @@ class EvaluatedCollection:
         for index, run in enumerate(collection_audit.runs):
             name = ranker_names.get(run, run)
             trainings[name] = (*trainings.get(name, ()), index)
-        return cls(ranked=ranked, audit=collection_audit, trainings=trainings)
+        return cls(rankings=rankings, audit=collection_audit, trainings=trainings)
 
     def values(self, ranker: str) -> _Floats:
-        """Return per-query values, means over the trainings: (measures, groups, queries)."""
+        """Return a ranker's value for each query, as the mean over its trainings.
+
+        The shape is (n_measures, n_groups, n_queries).
+        """
         values: _Floats = self.audit.values[list(self.trainings[ranker])].mean(axis=0)
         return values
 
-    def distinct(self, *rankers: str) -> npt.NDArray[np.int64] | None:
+    def repeated_query_numbers(self, *rankers: str) -> npt.NDArray[np.int64] | None:
         """Return a number for each query, the same for queries that repeat each other.
 
-        They must do so in every run of these rankers. None if no two do; see `Audit.distinct`.
+        Queries repeat each other if they have the same results in every run of these rankers. None
+        if no two queries do.
         """
-        per_run = []
+        numbers_by_run = []
         for ranker in rankers:
             for index in self.trainings[ranker]:
-                per_run.append(self.audit.distinct(self.audit.runs[index]))
-        return shared_numbering(per_run)
+                numbers_by_run.append(self.audit.distinct(self.audit.runs[index]))
+        return shared_numbering(numbers_by_run)
 
     def evaluation(
         self, rankers: Sequence[TrainedRanker], inference: InferenceOptions
     ) -> Evaluation:
         """Return means with intervals, and comparisons of every two rankers.
 
-        The p of a group's comparisons are corrected together, once by Holm and once by Bonferroni.
+        All p of a group (a domain, or all documents) are corrected together: those from intervals
+        by Holm, those of t tests by Bonferroni.
         """
-        ranked, values = self.ranked, self.audit.values
+        rankings, values = self.rankings, self.audit.values
         differences, t_tests = list[Change](), list[Change]()
-        if ranked.kind in COMPARED_KINDS:
+        if rankings.kind in COMPARED_KINDS:
             for group in range(len(self.audit.groups)):
                 tasks = list(self._tasks(group))
                 changes = mean_changes(tasks, resamples=inference.resamples, seed=inference.seed)
                 differences += corrected(changes, "holm")
                 t_tests += corrected(_with_t_test(changes, tasks), "bonferroni")
         measures = tuple(map(repr, self.audit.measures))
-        # All rankers are judged on the same queries; the first group is all documents.
-        is_judged = ~np.isnan(values[0, measures.index(PRIMARY), 0])
+        # All runs have values for the same queries, so the first run will do. The first group is
+        # all documents.
+        has_value = ~np.isnan(values[0, measures.index(PRIMARY), 0])
         return Evaluation(
-            name=ranked.name,
-            kind=ranked.kind,
-            queries=int(is_judged.sum()),
-            documents=ranked.collection.docs.height,
-            depth=ranked.depth,
+            name=rankings.name,
+            kind=rankings.kind,
+            queries=int(has_value.sum()),
+            documents=rankings.collection.docs.height,
+            depth=rankings.depth,
             measures=measures,
             groups=self.audit.groups,
             means=self._means(inference),
             differences=tuple(differences),
             t_tests=tuple(t_tests),
-            seeds=tuple(self._seeds(rankers)),
-            split=ranked.split,
-            side=ranked.side,
+            seeds=tuple(self._seed_values(rankers)),
+            split=rankings.split,
+            side=rankings.side,
         )
 
     def _tasks(self, group: int) -> Iterator[ChangeTask]:
-        """Yield the comparison of every two rankers, measure by measure."""
+        """Yield the comparison of every two rankers in a group, measure by measure.
+
+        `group` is the index of the group.
+        """
         name = self.audit.groups[group]
         for old, new in combinations(self.trainings, 2):
-            distinct = self.distinct(new, old)
-            pairs = np.stack([self.values(new)[:, group], self.values(old)[:, group]], axis=1)
-            for estimand, pair in zip(self.audit.measures, pairs, strict=True):
-                # At the depth of the re-ranking, no re-ranker changes recall.
+            query_numbers = self.repeated_query_numbers(new, old)
+            new_values, old_values = self.values(new)[:, group], self.values(old)[:, group]
+            for index, estimand in enumerate(self.audit.measures):
+                # Recall is measured at the depth of re-ranking, where no re-ranker changes it.
                 if not isinstance(estimand, Recall):
+                    values = np.stack([new_values[index], old_values[index]])
                     yield ChangeTask(
                         run=new,
                         old_run=old,
                         estimand=estimand,
                         a=name,
                         b=name,
-                        columns=Columns(values=pair, distinct=distinct),
+                        columns=Columns(values=values, distinct=query_numbers),
                     )
 
     def _means(self, inference: InferenceOptions) -> tuple[Effect, ...]:
-        """Return the mean of each ranker, group and measure; nothing is tested."""
+        """Return the mean of each ranker, group and measure, with its interval and no test."""
         samples = []
         for ranker in self.trainings:
-            values, distinct = self.values(ranker), self.distinct(ranker)
+            values, query_numbers = self.values(ranker), self.repeated_query_numbers(ranker)
             groups, measures = enumerate(self.audit.groups), enumerate(self.audit.measures)
-            for (group, name), (number, estimand) in product(groups, measures):
+            for (group, name), (index, estimand) in product(groups, measures):
                 samples.append(
                     mean_sample(
-                        ranker, estimand, name, values=values[number, group], distinct=distinct
+                        ranker, estimand, name, values=values[index, group], distinct=query_numbers
                     )
                 )
         return effects(samples, replace(inference, correction="holm"))
 
-    def _seeds(self, rankers: Sequence[TrainedRanker]) -> Iterator[SeedValues]:
-        """Yield the values of each ranker's trainings, measure by measure."""
+    def _seed_values(self, rankers: Sequence[TrainedRanker]) -> Iterator[SeedValues]:
+        """Yield the means of each ranker's trainings over all queries, measure by measure."""
         names = dict.fromkeys(ranker.name for ranker in rankers)
         ranker_names = [name for name in names if name in self.trainings]
-        for ranker, (number, estimand) in product(ranker_names, enumerate(self.audit.measures)):
-            all_documents = self.audit.values[list(self.trainings[ranker]), number, 0]
-            means = tuple(float(np.nanmean(values)) for values in all_documents)
+        for ranker, (index, estimand) in product(ranker_names, enumerate(self.audit.measures)):
+            # The first group is all documents.
+            values_by_training = self.audit.values[list(self.trainings[ranker]), index, 0]
+            means = tuple(float(np.nanmean(values)) for values in values_by_training)
             yield SeedValues(ranker=ranker, measure=repr(estimand), values=means)
 
 
 def _with_t_test(changes: Sequence[Change], tasks: Sequence[ChangeTask]) -> list[Change]:
-    """Return the changes with the p of the paired t test."""
-    tested = []
+    """Return the changes with the p of the paired t test in place of theirs."""
+    t_tests = []
     for change, task in zip(changes, tasks, strict=True):
         new_values, old_values = task.columns.sums
-        tested.append(replace(change, p=t_test_p(new_values - old_values)))
-    return tested
+        t_tests.append(replace(change, p=t_test_p(new_values - old_values)))
+    return t_tests

@@ -1,4 +1,8 @@
-"""Rankers of a training study: the list of trainings, and how they are made."""
+"""Rankers of a training study: list the trainings, and train them.
+
+A *body* is the encoder that a training starts from. A *side* is the documents of one source
+(author); the *reference* is the source of people's documents.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from ranktilt.training.training_set import reranker_set
 
 
 def bodies_by_name(models: Sequence[str | Path]) -> dict[str, str]:
-    """Return the encoders by their names in tables."""
+    """Return the encoders by their names in tables, the last part of each path."""
     if not models:
         raise UserError("a training study needs an encoder to start from (--base-model MODEL)")
     names = [PurePath(model).name or str(model) for model in models]
@@ -29,10 +33,10 @@ def bodies_by_name(models: Sequence[str | Path]) -> dict[str, str]:
     return dict(zip(names, map(str, models), strict=True))
 
 
-def tuned_for(model: str) -> str:
-    """Return the task that an encoder was tuned for before, as far as its folder says.
+def tuning_task(model: str) -> str:
+    """Return the task that an encoder was fine-tuned for before, as its folder says.
 
-    ``classification``, ``retrieval``, or empty for pretraining alone.
+    It is ``classification``, ``retrieval``, or empty if the encoder was pretrained alone.
     """
     folder = find_base_model(model)
     architectures = read_json(folder / "config.json", dict).get("architectures") or []
@@ -49,44 +53,58 @@ def rankers_to_train(
 ) -> list[TrainedRanker]:
     """Return every training: for each body and seed, each side and then each point of the curve.
 
-    A point of the curve is a number of documents of each source. Trainings that could not learn
-    anything are refused here, before the first one begins.
+    A point of the learning curve is a number of documents of each source. Trainings that have
+    nothing to learn from are refused here, before the first one begins.
+
+    Parameters
+    ----------
+    train : Collection
+        The documents and judgments to learn from.
+    bodies : mapping
+        Path or hub name of each encoder, by its name.
+    options : StudyOptions
+        Seeds, curve and reference.
     """
     reference = options.reference
     sides = [reference, *(name for name in train.sources if name != reference)]
-    curve = [_learned_amounts(amounts) for amounts in options.curve]
-    learned = [
-        *(((name,), ()) for name in sides),
-        *((tuple(dict(amounts)), amounts) for amounts in curve),
-    ]
-    for sources, limits in learned:
-        # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer
-        # than the curve asks for.
+    # What each training learns from: sources, and limits on their documents if not all are used.
+    material: list[tuple[tuple[str, ...], Amounts]] = [((name,), ()) for name in sides]
+    for point in options.curve:
+        amounts = _positive_amounts(point)
+        material.append((tuple(dict(amounts)), amounts))
+    for sources, limits in material:
+        # This raises an error if BM25 finds no relevant document of the sources, or if they have
+        # fewer documents than the curve asks for.
         reranker_set(train, replace(options.training, sources=sources, limits=limits, alpha=0.0))
-    tasks = {body: tuned_for(model) for body, model in bodies.items()}
+    tuning_tasks = {body: tuning_task(model) for body, model in bodies.items()}
     seeds = range(options.seed, options.seed + options.seeds)
     rankers = [
         TrainedRanker(
-            body=body, documents=sources, seed=seed, ranker="", limits=limits, tuned=tasks[body]
+            body=body,
+            documents=sources,
+            seed=seed,
+            ranker="",  # known once it is trained
+            limits=limits,
+            tuned=tuning_tasks[body],
         )
-        for body, seed, (sources, limits) in product(bodies, seeds, learned)
+        for body, seed, (sources, limits) in product(bodies, seeds, material)
     ]
     refuse_twice([ranker.run for ranker in rankers], "training")
     return rankers
 
 
-def _learned_amounts(amounts: Amounts) -> Amounts:
-    """Return the amounts without sources that nothing is learned from."""
-    learned = tuple((source, amount) for source, amount in amounts if amount)
-    if not learned:
+def _positive_amounts(amounts: Amounts) -> Amounts:
+    """Return the amounts above 0; refuse a point of the curve without any."""
+    positive_amounts = tuple((source, amount) for source, amount in amounts if amount)
+    if not positive_amounts:
         raise UserError(
             "the curve: a ranker needs a document to learn from; got none of any source"
         )
-    return learned
+    return positive_amounts
 
 
 def require_encoders(bodies: Mapping[str, str], training: RerankerTraining) -> None:
-    """Refuse bodies that are no encoders; their weights are read, for a folder may lack them."""
+    """Refuse models that are no encoders, or whose folder lacks weights that can be loaded."""
     for model in bodies.values():
         require_encoder(model, training.max_query_tokens, training.max_document_tokens)
 
@@ -97,8 +115,20 @@ def train_rankers(
     collection: Collection,
     folder: StudyFolder,
 ) -> list[TrainedRanker]:
-    """Train each ranker into its folder, and return them with the text that ranks with them."""
-    trained = []
+    """Train each ranker, and return it with the text that names it, ``cross-encoder:FOLDER``.
+
+    Parameters
+    ----------
+    rankers : sequence of TrainedRanker
+        The rankers to train, as `rankers_to_train` returns them.
+    bodies : mapping
+        Path or hub name of each encoder, by its name.
+    collection : Collection
+        The documents and judgments to learn from.
+    folder : StudyFolder
+        Folder for the models.
+    """
+    trained_rankers = []
     for number, ranker in enumerate(rankers):
         report("training rankers", number, len(rankers))
         training = replace(
@@ -106,6 +136,6 @@ def train_rankers(
         )
         model = bodies[ranker.body]
         train_cross_encoder(collection, model, folder.model(ranker), options=training)
-        trained.append(replace(ranker, ranker=repr(folder.ranker(ranker))))
+        trained_rankers.append(replace(ranker, ranker=repr(folder.ranker(ranker))))
     report("training rankers", len(rankers), len(rankers))
-    return trained
+    return trained_rankers

@@ -1,4 +1,10 @@
-"""The result of a training study: rankers that learned from human or from LLM documents."""
+"""The result of a training study: rankers that learned from human or from LLM documents.
+
+A *source* is the author of documents: people (the *reference*) or a language model. A *side* is the
+documents of one source. A *body* is the encoder that a training starts from. Relative Δ, a ranker's
+*tilt*, is how much it favours the reference. The *first stage* is BM25, whose documents the trained
+rankers re-rank.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +23,7 @@ from ranktilt.errors import join_words, unknown
 BASELINE = "BM25"
 """Name of the first stage."""
 Kind = Literal["supervised", "zero-shot", "seen", "first stage", "curve"]
-"""Kind of an evaluation; see `Evaluation.kind`."""
+"""Kind of an evaluation; the field `Evaluation.kind` explains each."""
 KINDS: tuple[Kind, ...] = ("supervised", "zero-shot", "seen", "first stage", "curve")
 """Kinds in the order of results."""
 
@@ -33,19 +39,22 @@ class TrainedRanker:
     seed: int
     """Seed of the training; trainings that differ in it alone are one ranker, shown by its mean."""
     ranker: str
-    """Text of the ranker, such as ``cross-encoder:FOLDER``."""
+    """Text that names the ranker, such as ``cross-encoder:FOLDER``; empty before it is trained."""
     limits: tuple[tuple[str, int], ...] = ()
-    """Numbers of documents of each source, where not all were learned from (augmentation curve)."""
+    """Number of documents of each source that the ranker learned from, for the learning curve;
+    empty if it learned from all."""
     tuned: str = ""
-    """Task that the encoder was tuned for before, such as ``retrieval``; empty for pretraining
-    alone."""
+    """Task that the encoder was fine-tuned for before, such as ``retrieval``; empty if it was
+    pretrained alone."""
 
     @property
     def learned(self) -> str:
         """Documents that the ranker learned from: ``human``, or ``100 human and 50 llm``."""
         counts = dict(self.limits)
-        parts = [f"{counts[name]:,} {name}" if name in counts else name for name in self.documents]
-        return join_words(parts)
+        phrases = [
+            f"{counts[name]:,} {name}" if name in counts else name for name in self.documents
+        ]
+        return join_words(phrases)
 
     @property
     def name(self) -> str:
@@ -67,7 +76,7 @@ class SeedValues:
     measure: str
     """Notation of the measure."""
     values: tuple[float, ...]
-    """Mean over queries for each seed."""
+    """Mean over queries for each seed, 0 to 1."""
 
     @property
     def mean(self) -> float:
@@ -84,13 +93,13 @@ class SeedValues:
 class AnswerOverlap:
     """Share of a query's distinct words that are in a relevant document of one side, 0 to 1.
 
-    `low`, `median` and `high` are its quartiles.
+    The values summarise these shares over all pairs of a query and a relevant document.
     """
 
     source: str
     """Side of the documents."""
     pairs: int
-    """Number of pairs of query and document."""
+    """Number of pairs of a query and a relevant document."""
     mean: float
     """Mean share."""
     low: float
@@ -112,42 +121,42 @@ class Evaluation:
 
     ``supervised``: the test split of the collection that was learned from; ``zero-shot``: another
     collection; ``seen``: queries of the training, by rankers that did not see their labels; ``first
-    stage``: BM25 on one side of one split; ``curve``: rankers that learned from a number of
-    documents, on the test split.
+    stage``: BM25 on one side of one split; ``curve``: the test split, by rankers that learned from
+    a limited number of documents.
     """
     queries: int
     """Number of queries."""
     documents: int
     """Number of documents."""
     depth: int
-    """Number of a query's documents that are re-ranked."""
+    """Number of documents that are re-ranked for each query."""
     measures: tuple[str, ...]
-    """Notations of the measures."""
+    """Notations of the measures, such as ``nDCG@10``."""
     groups: tuple[str, ...]
-    """``all``, then the domains."""
+    """Groups of documents: ``all``, then the domains."""
     means: tuple[Effect, ...]
-    """Mean of every ranker, group (both as `a` and `b`) and measure, 0 to 1."""
+    """Mean of every ranker, group (in the fields `a` and `b` alike) and measure, 0 to 1."""
     differences: tuple[Change, ...] = ()
     """Difference between every two rankers, by group and measure, in points: `run` minus `old_run`.
 
-    p comes from the interval, with Holm's correction over all of the group.
+    p comes from the interval, with Holm's correction over all differences in a group.
     """
     t_tests: tuple[Change, ...] = ()
-    """The same differences with the p of the paired t test, Bonferroni over all of the group."""
+    """The same differences with the p of the paired t test, with Bonferroni's correction."""
     seeds: tuple[SeedValues, ...] = ()
-    """Values of every trained ranker's seeds, by measure, over all queries."""
+    """Mean over all queries for each seed of a ranker's trainings, by ranker and measure."""
     split: str = ""
-    """Split of the first stage's judgments."""
+    """Split of the judgments if the kind is ``first stage``; empty in others."""
     side: str = ""
-    """Source of the documents that the first stage ranks."""
+    """Source of the ranked documents if the kind is ``first stage``; empty in others."""
 
     @property
     def rankers(self) -> tuple[str, ...]:
-        """Names, the first stage first."""
+        """Names of the rankers, the first stage first."""
         return tuple(dict.fromkeys(mean.run for mean in self.means))
 
     def mean(self, ranker: str, measure: str, group: str = ALL) -> Effect:
-        """Return a ranker's mean; `UserError` if there is none."""
+        """Return the mean of a ranker for a measure in a group; `UserError` if there is none."""
         for mean in self.means:
             if (mean.run, mean.measure, mean.a) == (ranker, measure, group):
                 return mean
@@ -155,7 +164,7 @@ class Evaluation:
         raise unknown("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
 
     def difference(self, new: str, old: str, measure: str, group: str = ALL) -> Change | None:
-        """Return the difference between two rankers; None if they were not compared."""
+        """Return `new` minus `old` for a measure in a group; None if they were not compared."""
         for change in self.differences:
             compared = (change.run, change.old_run, change.measure, change.a)
             if compared == (new, old, measure, group):
@@ -165,7 +174,11 @@ class Evaluation:
     def best(
         self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "interval"] = "t"
     ) -> bool:
-        """Return whether a ranker is significantly better than all others and the first stage."""
+        """Return whether a ranker is significantly better than every other one.
+
+        The first stage is among the others. `test` says whose p counts: that of the paired t test,
+        or that of the interval.
+        """
         changes = [
             change
             for change in (self.t_tests if test == "t" else self.differences)
@@ -200,27 +213,26 @@ class TrainingStudy(
     noun="a training study",
     command="ranktilt train study",
 ):
-    """The result of `compare_trainings`; immutable.
+    """The result of a training study; immutable.
 
     Parameters
     ----------
     spec : mapping
-        How it was made: options, collections, versions.
+        How the study was made: options, collections, versions.
     reference : str
-        The human side; positive Relative Δ favours it.
+        Source of people's documents; positive Relative Δ favours it.
     rankers : tuple of TrainedRanker
         Every training.
     evaluations : tuple of Evaluation
-        Supervised first, then zero-shot, seen queries, the first stage, and the curve; those that
-        were made.
+        One for each ranked collection, in the order of `KINDS`.
     tilts : tuple of Effect
-        Relative Δ of the first stage and of every training on the mixed collection; empty where
-        nothing mixed was ranked.
+        Relative Δ of the first stage and of every training, on documents of all sources; empty if
+        these were not ranked together.
     tilt_changes : tuple of Change
-        For every body and seed, Relative Δ of the one that learned from another side minus that of
-        the one that learned from the reference.
+        For every body and seed, Relative Δ of the ranker that learned from another side minus that
+        of the ranker that learned from the reference.
     overlaps : tuple of AnswerOverlap
-        Words of queries in the relevant documents of each side.
+        Share of the words of queries that are in the relevant documents of each side.
     notes : tuple of Note
         What a reader should know.
     """
@@ -245,7 +257,7 @@ class TrainingStudy(
 
     @property
     def tuned(self) -> dict[str, str]:
-        """Task of each body that was trained for more than language."""
+        """Task that each body was fine-tuned for before, by body; without bodies that were not."""
         return {ranker.body: ranker.tuned for ranker in self.rankers if ranker.tuned}
 
     @property
@@ -264,9 +276,10 @@ class TrainingStudy(
         return contrasts
 
     def moved(self, name: str) -> list[Change]:
-        """Return how a ranker's tilts differ from those of the one that learned from the reference.
+        """Return a ranker's Relative Δ minus that of the one that learned from the reference.
 
-        There is one change for each seed.
+        There is one change for each seed and source, for the primary measure. `name` is that of a
+        ranker (`TrainedRanker.name`).
         """
         runs = {ranker.run for ranker in self.rankers if ranker.name == name}
         return [

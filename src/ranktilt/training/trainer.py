@@ -1,4 +1,8 @@
-"""Run a training by a transformers trainer: its folder, arguments, checkpoints and record."""
+"""Run a training by a transformers trainer: its folder, arguments, checkpoints and record.
+
+The *record* of a training is a file in the model's folder that says what the model depends on, and
+how the training went.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +27,18 @@ from ranktilt.models import checkpoint
 from ranktilt.models.device import set_threads
 from ranktilt.optional import need
 from ranktilt.training.batches import BatchSampler, EpochRows
-from ranktilt.training.options import Schedule, Trained
+from ranktilt.training.options import Schedule, TrainedModel
 
 RECORD = "training.json"
-"""Record of the training, in a model's folder; without ``figures`` until the training is done."""
+"""Name of the record in a model's folder; it has no ``figures`` until the training is done."""
 CHECKPOINTS = ".checkpoints"
-"""Folder of the trainer's checkpoints, within that of an unfinished training."""
+"""Subfolder for the trainer's checkpoints, while a training is unfinished."""
 _STATE = "trainer_state.json"
-"""File that a trainer writes last of all into a checkpoint."""
+"""File that a trainer writes last into a checkpoint."""
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate")
-"""Packages whose versions the record names."""
+"""Packages whose versions the record holds."""
 _LOSS_POINTS = 20
-"""Number of losses in the record: means over equal parts of the training."""
+"""Number of losses in the record: means over equal stretches of the training."""
 _FIXED_ARGUMENTS: Mapping[str, Any] = {
     "auto_find_batch_size": True,
     "logging_steps": 1,
@@ -46,7 +50,7 @@ _FIXED_ARGUMENTS: Mapping[str, Any] = {
     "disable_tqdm": True,
     "dataloader_pin_memory": False,
 }
-"""Arguments of every trainer; a training may replace them."""
+"""Arguments of every trainer, unless a training has others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +64,18 @@ class TrainingRun:
     options: Schedule
     """Schedule of the training."""
     spec: Mapping[str, Any]
-    """All that the model depends on."""
-    began: float
-    """Start of the call, on the monotonic clock."""
+    """Everything that the model depends on: options, encoder and data."""
+    started_at: float
+    """Time of the call, in seconds of the monotonic clock."""
 
     @cached_property
-    def finished(self) -> Trained | None:
-        """The model of this very training, if the folder has it.
+    def finished(self) -> TrainedModel | None:
+        """The model, if the folder holds it already from a training with the same spec.
 
         Raises
         ------
         UserError
-            If the folder holds anything else.
+            If the folder holds anything but this training or its model.
         """
         self._require_folder()
         record = checkpoint.read_json(self.folder / RECORD, dict)
@@ -80,7 +84,7 @@ class TrainingRun:
             self._require_same_spec(record)
         if figures is None:
             return None
-        return Trained(folder=self.folder, record=record, resumed=figures.get("steps", 0))
+        return TrainedModel(folder=self.folder, record=record, resumed=figures.get("steps", 0))
 
     def _require_folder(self) -> None:
         """Refuse a folder that holds anything but a training."""
@@ -93,6 +97,7 @@ class TrainingRun:
 
     def _require_same_spec(self, record: Mapping[str, Any]) -> None:
         """Refuse a folder with a model or training of another spec."""
+        # As JSON, so that tuples compare equal to lists.
         before, now = record.get("spec", {}), json.loads(json.dumps(self.spec))
         if not isinstance(before, dict) or not isinstance(record.get("figures", {}), dict):
             raise UserError(
@@ -125,12 +130,12 @@ class TrainingRun:
         torch = need("torch", extra="train", for_=self.label)
         if options.device == "cuda" and not torch.cuda.is_available():
             raise UserError(f"{self.label}: PyTorch finds no GPU (--device cuda)")
-        # transformers takes a number below 1 as a share of all steps.
+        # For transformers, a number below 1 is a share of all steps.
         warmup_steps = 0.1 if options.warmup_steps is None else options.warmup_steps
         scheduler, epochs = "linear", options.epochs
         if options.minutes is not None:
-            # The clock ends the training and sets the rate. The number of steps is unknown, so that
-            # the trainer keeps its own rate constant, over more epochs than there can be.
+            # `Clock` sets the rate and ends the training. The number of steps is unknown, so the
+            # trainer gets a constant rate, and more epochs than the time can suffice for.
             scheduler, epochs = "constant", 10**6
         trainer_arguments = kind(
             output_dir=str(self.folder / CHECKPOINTS),
@@ -151,7 +156,15 @@ class TrainingRun:
         return trainer_arguments
 
     def train(self, trainer: Any, documents_per_row: int) -> dict[str, Any]:
-        """Train, from the last checkpoint if there is one, and return the figures of the record."""
+        """Train, from the last checkpoint if there is one, and return the figures of the record.
+
+        Parameters
+        ----------
+        trainer : Trainer
+            The trainer, ready to train.
+        documents_per_row : int
+            Number of documents that the model reads for each row.
+        """
         from ranktilt.training.callbacks import Clock
 
         options = self.options
@@ -160,7 +173,7 @@ class TrainingRun:
             f"{self.label} {self.folder.name}",
             minutes=options.minutes,
             rate=options.rate,
-            spent=time.monotonic() - self.began,
+            spent=time.monotonic() - self.started_at,
         )
         trainer.remove_callback(library.PrinterCallback)
         trainer.add_callback(clock)
@@ -168,10 +181,11 @@ class TrainingRun:
             write_files({self.folder / RECORD: _json({"spec": dict(self.spec)})})
         last = last_checkpoint(self.folder)
         resumed = 0 if last is None else _checkpoint_steps(last)
+        resumed_from = None if last is None else str(last)
         set_threads()
         with checkpoint.loading(f"{self.folder}: the training cannot go on", for_=self.label):
             try:
-                trainer.train(resume_from_checkpoint=None if last is None else str(last))
+                trainer.train(resume_from_checkpoint=resumed_from)
             except RuntimeError as error:
                 if "No executable batch size" not in str(error):
                     raise
@@ -181,26 +195,39 @@ class TrainingRun:
                 ) from error
             except UserError:
                 if _clock(trainer).has_diverged:
-                    self._forget()
+                    self._remove_unfinished()
                 raise
-        pairs = round(trainer.state.epoch * len(trainer.train_dataset)) * documents_per_row
-        return {**_figures(trainer, _clock(trainer).spent, pairs), "resumed": resumed}
+        rows_read = round(trainer.state.epoch * len(trainer.train_dataset))
+        figures = _figures(trainer, _clock(trainer).spent, rows_read * documents_per_row)
+        return {**figures, "resumed": resumed}
 
-    def _forget(self) -> None:
-        """Remove an unfinished training that cannot continue, so that it begins again."""
+    def _remove_unfinished(self) -> None:
+        """Remove a training that cannot continue, so that the next call begins a new one."""
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
         (self.folder / RECORD).unlink(missing_ok=True)
 
     def finish(
         self, model: Any, base: str, collection: Collection, figures: dict[str, Any]
-    ) -> Trained:
-        """Write the model and, last of all, its record."""
+    ) -> TrainedModel:
+        """Write the model, and then its record, which marks the training as finished.
+
+        Parameters
+        ----------
+        model : model
+            The trained model, of any library with `save_pretrained`.
+        base : str
+            The encoder or chat model that the training started from.
+        collection : Collection
+            The collection that was learned from.
+        figures : dict
+            Figures of the record, with ``resumed``, which goes into the result instead.
+        """
         resumed = figures.pop("resumed")
         record = {
             "spec": dict(self.spec),
             "ranktilt": __version__,
             "base_model": base,
-            "collection": _origin(collection),
+            "collection": _collection_spec(collection),
             "packages": {name: version(name) for name in _PACKAGES},
             "figures": figures,
         }
@@ -208,11 +235,11 @@ class TrainingRun:
             model.save_pretrained(str(self.folder))
         write_files({self.folder / RECORD: _json(record)})
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
-        return Trained(folder=self.folder, record=record, resumed=resumed)
+        return TrainedModel(folder=self.folder, record=record, resumed=resumed)
 
 
 def _clock(trainer: Any) -> Any:
-    """Return the trainer's clock; a checkpoint replaces the one that was added."""
+    """Return the trainer's clock, which is a new one after it was loaded from a checkpoint."""
     from ranktilt.training.callbacks import Clock
 
     callbacks = trainer.callback_handler.callbacks
@@ -222,14 +249,28 @@ def _clock(trainer: Any) -> Any:
 def new_trainer(
     base: Any, model: Any, arguments: Any, rows: EpochRows, *, loss: Any, **options: Any
 ) -> Any:
-    """Return a trainer of sentence-transformers that learns from rows, in the rows' own batches.
+    """Return a trainer of sentence-transformers that learns from rows, with a `BatchSampler`.
 
-    Version 6.2 makes batches of ``args.train_batch_size``, which ``auto_find_batch_size`` does not
-    change.
+    Parameters
+    ----------
+    base : type
+        Class of the trainer.
+    model : model
+        The model to train.
+    arguments : TrainingArguments
+        Arguments of the trainer.
+    rows : EpochRows
+        Rows to learn from.
+    loss : Module
+        The loss.
+    **options
+        Further arguments of the class.
     """
 
     class Trainer(base):  # type: ignore[misc]  # an optional package: no types
         def get_train_dataloader(self) -> Any:
+            # ``auto_find_batch_size`` lowers `_train_batch_size` if memory is short, but version
+            # 6.2 of sentence-transformers makes batches of the size in the arguments.
             self.args.per_device_train_batch_size = self._train_batch_size
             return super().get_train_dataloader()
 
@@ -246,19 +287,20 @@ def last_checkpoint(folder: Path) -> Path | None:
     """Return the last complete checkpoint, and remove incomplete ones.
 
     A checkpoint with a state is complete, because the trainer writes the state last. Incomplete
-    ones are removed because the trainer keeps the checkpoint with the highest step.
+    ones must go: the trainer keeps only the checkpoint with the highest step, even if incomplete.
     """
-    steps = dict[Path, int]()
+    steps_by_checkpoint = dict[Path, int]()
     for path in sorted((folder / CHECKPOINTS).glob("checkpoint-*")):
-        steps[path] = _checkpoint_steps(path)
-        if not steps[path]:
+        steps = _checkpoint_steps(path)
+        if steps:
+            steps_by_checkpoint[path] = steps
+        else:
             shutil.rmtree(path, ignore_errors=True)
-    complete = [path for path in steps if steps[path]]
-    return max(complete, key=steps.__getitem__, default=None)
+    return max(steps_by_checkpoint, key=steps_by_checkpoint.__getitem__, default=None)
 
 
 def _checkpoint_steps(folder: Path) -> int:
-    """Return the steps of a checkpoint; 0 for one that a kill has cut short."""
+    """Return the number of steps at a checkpoint; 0 if the checkpoint is incomplete."""
     try:
         return int(json.loads((folder / _STATE).read_text(encoding="utf-8"))["global_step"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -266,11 +308,15 @@ def _checkpoint_steps(folder: Path) -> int:
 
 
 def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
-    """Return the record's figures: steps, pairs, time, evaluations, and losses."""
+    """Return the record's figures: steps, pairs, time, evaluations, and losses.
+
+    `seconds` is the duration of the training, `pairs` the number of pairs of query and document
+    that the model read.
+    """
     state = trainer.state
     losses = np.array([log["loss"] for log in state.log_history if "loss" in log])
-    loss_parts = np.array_split(losses, min(_LOSS_POINTS, len(losses)))
-    mean_losses = [round(float(part.mean()), 4) for part in loss_parts]
+    stretches = np.array_split(losses, min(_LOSS_POINTS, len(losses)))
+    mean_losses = [round(float(stretch.mean()), 4) for stretch in stretches]
     torch = need("torch", extra="neural", for_="training")
     figures: dict[str, Any] = {
         "threads": torch.get_num_threads(),
@@ -282,7 +328,7 @@ def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
         "pairs_per_second": round(pairs / seconds, 1),
         "loss": mean_losses,
     }
-    evaluations = list(map(_evaluation, filter(_is_evaluation, state.log_history)))
+    evaluations = [_evaluation(log) for log in state.log_history if _is_evaluation(log)]
     if evaluations:
         figures["evaluations"] = evaluations
     for number, evaluation in enumerate(evaluations, start=1):
@@ -293,38 +339,38 @@ def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
 
 
 def _is_evaluation(log: Mapping[str, Any]) -> bool:
-    """Return whether a line of the trainer's log is of an evaluation."""
+    """Tell whether a line of the trainer's log is about an evaluation."""
     return any(name.startswith("eval_") for name in log)
 
 
 def _evaluation(log: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the step and the metrics of a trainer's log of an evaluation."""
+    """Return the step and the metrics of a line about an evaluation."""
     metrics = {name.removeprefix("eval_"): value for name, value in log.items() if "eval_" in name}
     return {"step": log["step"], **metrics}
 
 
 def digest(*parts: Iterable[str] | np.ndarray) -> str:
-    """Return a hash of all that is learned from: texts, and arrays of whole numbers.
+    """Return a hash of the data to learn from: lists of texts, and arrays of whole numbers.
 
-    It tells whether an unfinished training in a folder learned from the same.
+    It tells whether an unfinished training in a folder learned from the same data.
     """
-    digester = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for part in parts:
         for chunk in _byte_chunks(part):
-            # With its length before it, no chunk can pass for two.
-            digester.update(len(chunk).to_bytes(8, "little") + chunk)
-    return digester.hexdigest()
+            # The length before each chunk keeps "ab", "c" apart from "a", "bc".
+            hasher.update(len(chunk).to_bytes(8, "little") + chunk)
+    return hasher.hexdigest()
 
 
 def _byte_chunks(part: Iterable[str] | np.ndarray) -> Iterable[bytes]:
-    """Yield the bytes of texts or numbers."""
+    """Return the bytes of each text, or of a whole array."""
     if isinstance(part, np.ndarray):
         return [part.astype("<i8").tobytes()]
     return (text.encode() for text in part)
 
 
-def _origin(collection: Collection) -> dict[str, Any]:
-    """Return the origin of the training data: folder, split, and hashes of its files."""
+def _collection_spec(collection: Collection) -> dict[str, Any]:
+    """Return where the training data come from: path, split, and hashes of the files."""
     files = [Path(str(file)) for file in collection.spec.get("files", ())]
     hashes = {str(file): sha256(file) for file in files if file.is_file()}
     return {
@@ -335,5 +381,5 @@ def _origin(collection: Collection) -> dict[str, Any]:
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
-    """Return a record as the file has it."""
+    """Return a record as the bytes of a JSON file."""
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,4 +1,10 @@
-"""Material of a training: queries, relevant documents, their twins, and their negatives."""
+"""Material of a training: queries, relevant documents, their twins, and their negatives.
+
+A *positive* is a relevant document to learn from. Its *negatives* are drawn from a *pool* of
+documents that are not relevant. A *source* is the author of documents. Versions of a document have
+the same origin; a *twin* is the version by another source, which the debiased constraint compares
+with the positive. Documents are given as *rows* of the subset that is learned from.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +27,19 @@ from ranktilt.statistics.sampling import sample_rows
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Training
 
 Ints = npt.NDArray[np.int64]
-_FIELDS = ("query_id", "doc_id", "negative")
+_TRIPLE_FIELDS = ("query_id", "doc_id", "negative")
 """Fields of a line of triples: ids of a query, a relevant document, and a negative."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Learnable:
+class _LearnableJudgments:
     """Judgments that can be learned from, and their documents."""
 
     relevant: pl.DataFrame
-    """All judgments above 0, also about documents of other sources."""
+    """All judgments with a grade above 0, including those of documents of other sources."""
     judgments: pl.DataFrame
-    """Those of `relevant` that are about queries and documents of `part`."""
-    part: Collection
+    """Judgments among `relevant` of queries and documents in `subset`."""
+    subset: Collection
     """Collection with only the documents of the chosen sources."""
 
 
@@ -41,55 +47,55 @@ class _Learnable:
 class Positives:
     """Relevant documents to learn from, and the pools that their negatives are drawn from.
 
-    Positives of one query may share a pool.
+    Positives of the same query may share a pool.
     """
 
     frame: pl.DataFrame
     """Columns ``query_id``, ``doc_id``, ``row`` and ``pool`` (an index of `pools`)."""
     pools: list[Ints]
-    """Each pool as rows of documents; empty if negatives are mined."""
+    """Documents of each pool; no pools if negatives are mined during the training."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingSet:
-    """Material to learn from; documents are rows of `part`."""
+    """Queries, documents and pools to learn from; documents are given as rows of `subset`."""
 
-    part: Collection
-    """Documents of the sources to learn from, and the queries with a positive, in their order."""
+    subset: Collection
+    """The collection with only the sources to learn from, and the queries with a positive."""
     texts: list[str]
     """Texts of the documents, and after them the texts of their twins."""
     positives: tuple[Ints, ...]
     """Relevant documents of each query."""
     negatives: tuple[tuple[Ints, ...], ...]
-    """Pool of negatives of each positive; empty if negatives are mined."""
+    """For each query, the pool of each positive; empty if negatives are mined."""
     barred: tuple[Ints, ...]
     """Documents that are never a query's negatives: those relevant to it, their versions, and
-    their copies."""
+    documents with the same texts."""
     twins: Ints
-    """Index of each document's twin in `texts`; its own index if it has none, which changes
-    nothing."""
+    """Index of each document's twin in `texts`; the document's own index if it has no twin."""
     twin_source: str | None
     """Source of the twins; None without a constraint."""
-    paired: int
-    """Number of relevant documents with a twin."""
-    skipped: int
+    twin_count: int
+    """Number of positives with a twin."""
+    skipped_queries: int
     """Number of queries with relevant documents but no positive."""
     skipped_positives: int
-    """Number of relevant documents that BM25 does not find, or that no triple names."""
+    """Number of relevant documents that are no positives: BM25 does not find them, or no triple
+    names them."""
 
     @cached_property
     def queries(self) -> list[str]:
         """Texts of the queries."""
-        return self.part.queries["text"].to_list()
+        return self.subset.queries["text"].to_list()
 
 
 def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
     """Return what a re-ranker can learn from a collection's judgments; grades above 0 are relevant.
 
-    A version (same origin) or copy (same text) of a document relevant to a query is never its
-    negative, in any source, unless a file of triples says so. If sources are chosen, documents of
-    other sources are left out. With a constraint, each positive comes with its twin, and without
-    sources the first one is learned from.
+    If the options choose sources, documents of other sources are left out. With the constraint,
+    positives have twins; if no source is chosen, the first one is then learned from. A version
+    (same origin) or copy (same text) of a document relevant to a query is never its negative,
+    except where a file of triples says so.
     """
     sources = options.sources or (_first_source(collection) if options.alpha else None)
     if options.alpha and sources is None:
@@ -97,51 +103,60 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
             f"{collection_name(collection)}: a constraint compares sources, and no document has one"
         )
     learnable = _learnable_judgments(collection, sources)
-    barred = barred_rows(collection, learnable.part, learnable.relevant, options.text)
-    positives = _with_negatives(collection, learnable, barred, options)
+    barred = barred_rows(collection, learnable.subset, learnable.relevant, options.text)
+    positives = _positives_with_pools(collection, learnable, barred, options)
     if not positives.frame.height:
-        depth = ""
+        among = ""
         if options.retrieved_only and options.triples is None:
-            depth = f" among BM25's best {options.pool[1]}"
+            among = f" among BM25's best {options.pool[1]}"
         raise UserError(
-            f"{collection_name(collection)}: no query has relevant documents{_of(sources)} and "
-            f"others{depth}; there is nothing to learn"
+            f"{collection_name(collection)}: no query has relevant documents"
+            f"{_source_phrase(sources)} and others{among}; there is nothing to learn"
         )
-    limited = replace(positives, frame=_limited(collection, positives.frame, options))
-    twinned = sources if options.alpha and sources else ()
+    limited = replace(positives, frame=_apply_limits(collection, positives.frame, options))
+    sources_with_twins = sources if options.alpha and sources else ()
     training_set = _training_set(
-        collection, learnable, limited, barred=barred, options=options, twinned=twinned
+        collection,
+        learnable,
+        limited,
+        barred=barred,
+        options=options,
+        sources_with_twins=sources_with_twins,
     )
-    if twinned:
+    if sources_with_twins:
         _require_twins(collection, training_set)
     skipped_positives = learnable.judgments.height - positives.frame.height
     return replace(training_set, skipped_positives=skipped_positives)
 
 
 def _first_source(collection: Collection) -> tuple[str, ...] | None:
-    """Return the source to learn from if none is chosen.
+    """Return the source to learn from if none is chosen: the first one.
 
-    None, which means all documents, if no document has a source.
+    If no document has a source, return None, which stands for all documents.
     """
     return collection.sources[:1] or None
 
 
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
-    """Return what a retriever can learn from judgments, found once for all trainings on them."""
+    """Return what a retriever can learn from a collection's judgments.
+
+    Without chosen sources it learns from the first one. The collection keeps the result, for
+    further trainings with the same sources, twins, texts and limits.
+    """
     sources = options.sources or _first_source(collection)
 
-    def find() -> TrainingSet:
+    def build() -> TrainingSet:
         learnable = _learnable_judgments(collection, sources)
-        rows = _rows_by_id(learnable.part)
-        frame = _limited(collection, learnable.judgments, options)
+        rows = _rows_by_id(learnable.subset)
+        frame = _apply_limits(collection, learnable.judgments, options)
         frame = frame.join(rows, on="doc_id", maintain_order="left").sort("row")
         return _training_set(
             collection,
             learnable,
             Positives(frame=frame, pools=[]),
-            barred=barred_rows(collection, learnable.part, learnable.relevant, options.text),
+            barred=barred_rows(collection, learnable.subset, learnable.relevant, options.text),
             options=options,
-            twinned=sources or (),
+            sources_with_twins=sources or (),
         )
 
     key = (
@@ -150,17 +165,17 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
         options.twins,
         options.text,
         options.limits,
-        options.seed if options.limits else 0,
+        options.seed if options.limits else 0,  # the seed only draws documents under a limit
     )
-    training_set = collection.memo(key, find)
-    if options.constrained:
+    training_set = collection.memo(key, build)
+    if options.has_constraint:
         _require_twins(collection, training_set)
     return training_set
 
 
 def _require_twins(collection: Collection, training_set: TrainingSet) -> None:
-    """Refuse a constraint without a single twin."""
-    if not training_set.paired:
+    """Refuse a training with the constraint if no positive has a twin."""
+    if not training_set.twin_count:
         path = str(collection.spec.get("path") or "DIR")
         split = str(collection.spec.get("split") or "train")
         arguments = shlex.join([path, "--split", split])
@@ -173,94 +188,96 @@ def _require_twins(collection: Collection, training_set: TrainingSet) -> None:
 
 def _training_set(
     collection: Collection,
-    learnable: _Learnable,
+    learnable: _LearnableJudgments,
     positives: Positives,
     *,
     barred: pl.DataFrame,
     options: Training,
-    twinned: Sequence[str],
+    sources_with_twins: Sequence[str],
 ) -> TrainingSet:
-    """Sort positives by query, and give documents their twins.
+    """Group positives by query, and find the twins of documents.
 
     Parameters
     ----------
     collection : Collection
         The whole collection, which has the twins.
-    learnable : _Learnable
+    learnable : _LearnableJudgments
         Judgments to learn from.
     positives : Positives
-        Relevant documents that are learned from.
+        Relevant documents to learn from, and the pools of their negatives.
     barred : DataFrame
-        Documents that are never negatives; see `barred_rows`.
+        Documents that are never negatives, as ``query_id`` and ``row``.
     options : Training
         Options of the training.
-    twinned : sequence of str
+    sources_with_twins : sequence of str
         Sources whose documents get twins; empty without a constraint.
     """
-    part = learnable.part
+    subset = learnable.subset
     positive_rows = _by_query(positives.frame, "row")
     barred_by_query = _by_query(barred, "row")
-    queries = part.queries.filter(pl.col("id").is_in(list(positive_rows)))
+    queries = subset.queries.filter(pl.col("id").is_in(list(positive_rows)))
     query_ids = queries["id"].to_list()
     negatives = list[tuple[Ints, ...]]()
     if positives.pools:
         pool_indices = _by_query(positives.frame, "pool")
         for query in query_ids:
             negatives.append(tuple(positives.pools[index] for index in pool_indices[query]))
-    twin_source = _twin_source(collection, options.twins, twinned) if twinned else None
-    twins, texts = _twin_texts(collection, part, twin_source, options.text)
+    twin_source = (
+        _twin_source(collection, options.twins, sources_with_twins) if sources_with_twins else None
+    )
+    twins, texts = _twin_texts(collection, subset, twin_source, options.text)
     learned_rows = positives.frame["row"].unique().to_numpy()
     has_twin = twins[learned_rows] != learned_rows
     queries_with_relevant = learnable.relevant["query_id"].n_unique()
     positives_of_queries = [positive_rows[query] for query in query_ids]
     barred_of_queries = [barred_by_query[query] for query in query_ids]
     return TrainingSet(
-        part=Collection(part.docs, queries, part.qrels, part.spec),
+        subset=Collection(subset.docs, queries, subset.qrels, subset.spec),
         texts=texts,
         positives=tuple(positives_of_queries),
         negatives=tuple(negatives),
         barred=tuple(barred_of_queries),
         twins=twins,
         twin_source=twin_source,
-        paired=int(has_twin.sum()),
-        skipped=queries_with_relevant - len(query_ids),
+        twin_count=int(has_twin.sum()),
+        skipped_queries=queries_with_relevant - len(query_ids),
         skipped_positives=0,
     )
 
 
 def _by_query(frame: pl.DataFrame, column: str) -> dict[str, Ints]:
-    """Return the numbers in a column by query."""
+    """Return the whole numbers in a column as an array for each query id."""
     grouped = frame.group_by("query_id", maintain_order=True).agg(column)
-    return {query: np.array(numbers, dtype=np.int64) for query, numbers in grouped.iter_rows()}
+    return {query_id: np.array(values, dtype=np.int64) for query_id, values in grouped.iter_rows()}
 
 
-def _rows_by_id(part: Collection) -> pl.DataFrame:
-    """Return ``doc_id`` and ``row`` of all documents."""
-    return part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
+def _rows_by_id(subset: Collection) -> pl.DataFrame:
+    """Return a table with the ``doc_id`` and the ``row`` of all documents."""
+    return subset.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
 
 
-def _with_negatives(
+def _positives_with_pools(
     collection: Collection,
-    learnable: _Learnable,
+    learnable: _LearnableJudgments,
     barred: pl.DataFrame,
     options: RerankerTraining,
 ) -> Positives:
     """Return the positives to learn from, each with its pool of negatives."""
-    part, judgments = learnable.part, learnable.judgments
+    subset, judgments = learnable.subset, learnable.judgments
     if options.triples is not None:
-        return _read_triples(Path(options.triples), part, judgments, collection_name(collection))
-    rows = _rows_by_id(part)
+        return _read_triples(Path(options.triples), subset, judgments, collection_name(collection))
+    rows = _rows_by_id(subset)
     frame = judgments.select("query_id", "doc_id").join(rows, on="doc_id", maintain_order="left")
     kind, size = options.pool
     if kind == "random":
-        # A query that is itself a document is never its own negative.
-        queries = part.queries.select(query_id="id")
+        # A query that is itself a document (with the same id) is never its own negative.
+        queries = subset.queries.select(query_id="id")
         query_rows = queries.join(rows, left_on="query_id", right_on="doc_id")
         excluded = pl.concat([barred, query_rows]).unique()
-        return _with_random_negatives(
-            frame, excluded, size=size, total=part.docs.height, seed=options.seed
+        return _with_random_pools(
+            frame, excluded, size=size, total=subset.docs.height, seed=options.seed
         )
-    retrieved = _retrieved(part, size, options.text)
+    retrieved = _bm25_rows(subset, size, options.text)
     if options.retrieved_only:
         frame = retrieved.join(frame, on=["query_id", "row"], how="semi", maintain_order="left")
     negatives = retrieved.join(barred, on=["query_id", "row"], how="anti", maintain_order="left")
@@ -270,7 +287,7 @@ def _with_negatives(
     return Positives(frame=frame, pools=[pool.to_numpy() for pool in pools["row"]])
 
 
-def _read_triples(path: Path, part: Collection, judgments: pl.DataFrame, name: str) -> Positives:
+def _read_triples(path: Path, subset: Collection, judgments: pl.DataFrame, name: str) -> Positives:
     """Read positives and negatives in MS MARCO's form: query, positive and negative, by tabs.
 
     Raises
@@ -279,29 +296,29 @@ def _read_triples(path: Path, part: Collection, judgments: pl.DataFrame, name: s
         At the first line that is no triple, names a query or document that the collection does not
         have, or a positive that is not judged relevant there.
     """
-    rows = _rows_by_id(part)
+    rows = _rows_by_id(subset)
     negative_rows = rows.select(negative="doc_id", negative_row="row")
     triples = list[pl.DataFrame]()
     for lines in _triple_lines(path):
-        _require_known_ids(path, lines, part, name)
+        _require_known_ids(path, lines, subset, name)
         _require_relevant(path, lines, judgments, name)
         lines = lines.join(rows, on="doc_id", how="left", maintain_order="left")
         lines = lines.join(negative_rows, on="negative", how="left", maintain_order="left")
         triples.append(lines.select("query_id", "doc_id", "row", "negative_row"))
-    positive = ("query_id", "doc_id", "row")
-    pools = pl.concat(triples).group_by(*positive, maintain_order=True).agg("negative_row")
+    positive_columns = ("query_id", "doc_id", "row")
+    pools = pl.concat(triples).group_by(*positive_columns, maintain_order=True).agg("negative_row")
     return Positives(
         frame=pools.drop("negative_row").with_columns(pool=pl.int_range(pl.len())),
         pools=[pool.to_numpy() for pool in pools["negative_row"]],
     )
 
 
-def _require_known_ids(path: Path, lines: pl.DataFrame, part: Collection, name: str) -> None:
+def _require_known_ids(path: Path, lines: pl.DataFrame, subset: Collection, name: str) -> None:
     """Refuse triples of unknown queries or documents."""
-    known_ids = (part.queries, part.docs, part.docs)
-    for field, known in zip(_FIELDS, known_ids, strict=True):
+    tables = (subset.queries, subset.docs, subset.docs)
+    for field, table in zip(_TRIPLE_FIELDS, tables, strict=True):
         unknown = lines.join(
-            known.select("id"), left_on=field, right_on="id", how="anti", maintain_order="left"
+            table.select("id"), left_on=field, right_on="id", how="anti", maintain_order="left"
         )
         for line, value in unknown.select("line", field).head(1).iter_rows():
             noun = "query" if field == "query_id" else "document to learn from"
@@ -314,9 +331,9 @@ def _require_known_ids(path: Path, lines: pl.DataFrame, part: Collection, name: 
 
 def _require_relevant(path: Path, lines: pl.DataFrame, judgments: pl.DataFrame, name: str) -> None:
     """Refuse triples with a positive that is not judged relevant."""
-    pair = ["query_id", "doc_id"]
-    unjudged = lines.join(judgments.select(pair), on=pair, how="anti", maintain_order="left")
-    for line, query, document in unjudged.select("line", *pair).head(1).iter_rows():
+    ids = ["query_id", "doc_id"]
+    unjudged = lines.join(judgments.select(ids), on=ids, how="anti", maintain_order="left")
+    for line, query, document in unjudged.select("line", *ids).head(1).iter_rows():
         raise DataError(
             path,
             f"document {shorten(document)} is not judged relevant to query {shorten(query)} "
@@ -326,59 +343,73 @@ def _require_relevant(path: Path, lines: pl.DataFrame, judgments: pl.DataFrame, 
 
 
 def _triple_lines(path: Path) -> Iterator[pl.DataFrame]:
-    """Yield lines with their number, ``line``, and three fields."""
+    """Yield tables of some lines each: the number ``line``, and the three fields of triples."""
     for first_line, lines in line_chunks(path):
         text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))
         frame = text.to_frame().with_row_index("line", offset=first_line)
         frame = frame.filter(pl.col("text") != "")
         fields = pl.col("text").str.split("\t")
-        for line, raw in frame.filter(fields.list.len() != len(_FIELDS)).head(1).iter_rows():
+        is_malformed = fields.list.len() != len(_TRIPLE_FIELDS)
+        for line, raw in frame.filter(is_malformed).head(1).iter_rows():
             message = (
                 "expected query, positive and negative (3 tab-separated fields), "
                 f"got {shorten(raw)}"
             )
             raise DataError(path, message, line=line)
         if frame.height:
-            columns = {name: fields.list.get(index) for index, name in enumerate(_FIELDS)}
+            columns = {name: fields.list.get(index) for index, name in enumerate(_TRIPLE_FIELDS)}
             yield frame.select("line", **columns)
 
 
-def _with_random_negatives(
-    positives: pl.DataFrame, barred: pl.DataFrame, *, size: int, total: int, seed: int
+def _with_random_pools(
+    positives: pl.DataFrame, excluded: pl.DataFrame, *, size: int, total: int, seed: int
 ) -> Positives:
-    """Draw `size` of all documents for each positive; none is relevant to its query."""
+    """Draw a pool of `size` documents for each positive, from all `total` documents.
+
+    `excluded` holds the documents that may not be in the pools of a query, as ``query_id`` and
+    ``row``.
+    """
+    # The large number keeps this draw apart from those of the epochs.
     rng = np.random.default_rng([seed, 1 << 31])
-    excluded = dict(barred.group_by("query_id").agg(pl.col("row").sort()).iter_rows())
+    excluded_rows = dict(excluded.group_by("query_id").agg(pl.col("row").sort()).iter_rows())
     pools = []
     for query in positives["query_id"]:
-        left = total - len(excluded[query])
-        if left < size:
+        eligible_count = total - len(excluded_rows[query])
+        if eligible_count < size:
             raise UserError(
                 f"training: negatives=random:{size} asks for more documents than there are: "
-                f"{left:,} of {total:,} are not relevant to query {query!r}"
+                f"{eligible_count:,} of {total:,} are not relevant to query {query!r}"
             )
-        pools.append(sample_rows(rng, size, total, excluded[query]))
+        pools.append(sample_rows(rng, size, total, excluded_rows[query]))
     return Positives(frame=positives.with_columns(pool=pl.int_range(pl.len())), pools=pools)
 
 
-def _learnable_judgments(collection: Collection, sources: Sequence[str] | None) -> _Learnable:
-    """Return the judgments of the chosen sources; refuse a collection without any."""
-    part = only_sources(collection, sources)
+def _learnable_judgments(
+    collection: Collection, sources: Sequence[str] | None
+) -> _LearnableJudgments:
+    """Return the judgments of the chosen sources, all if None; refuse a collection without any."""
+    subset = only_sources(collection, sources)
     relevant = collection.qrels.filter(pl.col("grade") > 0)
-    judgments = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
-    judgments = judgments.join(part.queries.select(query_id="id"), on="query_id", how="semi")
+    judgments = relevant.join(subset.docs.select(doc_id="id"), on="doc_id", how="semi")
+    judgments = judgments.join(subset.queries.select(query_id="id"), on="query_id", how="semi")
     if not judgments.height:
         raise UserError(
-            f"{collection_name(collection)}: no document{_of(sources)} is judged relevant; "
-            "there is nothing to learn"
+            f"{collection_name(collection)}: no document{_source_phrase(sources)} is judged "
+            "relevant; there is nothing to learn"
         )
-    return _Learnable(relevant=relevant, judgments=judgments, part=part)
+    return _LearnableJudgments(relevant=relevant, judgments=judgments, subset=subset)
 
 
-def _limited(collection: Collection, positives: pl.DataFrame, options: Training) -> pl.DataFrame:
-    """Keep as many positives of a source as `Training.limits` says, drawn by the seed."""
+def _apply_limits(
+    collection: Collection, positives: pl.DataFrame, options: Training
+) -> pl.DataFrame:
+    """Draw positives of each source up to the limit that the options set for it.
+
+    Sources without a limit keep all their positives.
+    """
     sources = collection.docs.select("source", doc_id="id")
     source = positives.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
+    # The large number keeps this draw apart from those of the epochs.
     rng = np.random.default_rng([options.seed, 1 << 30])
     is_drawn = np.ones(positives.height, dtype=np.bool_)
     for name, limit in options.limits:
@@ -406,23 +437,35 @@ def only_sources(collection: Collection, sources: Sequence[str] | None) -> Colle
     return Collection(docs, collection.queries, qrels, collection.spec)
 
 
-def _retrieved(part: Collection, depth: int, text: str) -> pl.DataFrame:
-    """Return BM25's best of each query: ``query_id``, ``doc_id``, ``row``, best first."""
-    run = BM25(k=depth, text=text).rank(part)
-    rows = pl.Series("row", collection_rows(run, part)[run.docs])
+def _bm25_rows(subset: Collection, depth: int, text: str) -> pl.DataFrame:
+    """Return BM25's top documents of each query, best first: ``query_id``, ``doc_id``, ``row``."""
+    run = BM25(k=depth, text=text).rank(subset)
+    rows = pl.Series("row", collection_rows(run, subset)[run.docs])
     return run.frame().select("query_id", "doc_id").with_columns(rows)
 
 
 def barred_rows(
-    collection: Collection, part: Collection, relevant: pl.DataFrame, text: str
+    collection: Collection, subset: Collection, relevant: pl.DataFrame, text: str
 ) -> pl.DataFrame:
-    """Return the documents that are never a query's negatives: ``query_id`` and ``row``.
+    """Return the documents that are never a query's negatives, as ``query_id`` and ``row``.
 
-    They are those relevant to it, in any version or copy.
+    They are the documents relevant to the query, their versions (same origin), and documents with
+    the same text.
+
+    Parameters
+    ----------
+    collection : Collection
+        The whole collection.
+    subset : Collection
+        The documents that are learned from.
+    relevant : DataFrame
+        Judgments of relevant documents of the whole collection.
+    text : str
+        Part of a document that is read: ``title+text``, ``text`` or ``title``.
     """
-    rows = pl.int_range(part.docs.height, eager=True).alias("row")
-    docs = part.docs.select("origin", doc_id="id").with_columns(
-        rows, text_hash=text_hashes(part, text)
+    rows = pl.int_range(subset.docs.height, eager=True).alias("row")
+    docs = subset.docs.select("origin", doc_id="id").with_columns(
+        rows, text_hash=text_hashes(subset, text)
     )
     all_origins = collection.docs.select("origin", doc_id="id")
     origins = relevant.join(all_origins, on="doc_id").select("query_id", "origin").unique()
@@ -430,13 +473,17 @@ def barred_rows(
     hashes = relevant.join(docs.select("doc_id", "text_hash"), on="doc_id")
     hashes = hashes.select("query_id", "text_hash").unique()
     copies = hashes.join(docs.select("text_hash", "row"), on="text_hash")
+    # A relevant document is a version of itself.
     barred = [versions.select("query_id", "row"), copies.select("query_id", "row")]
     return pl.concat(barred).unique().sort("row")
 
 
-def text_hashes(part: Collection, text: str) -> pl.Series:
-    """Return a number for each document, equal for documents with the same text."""
-    return part.texts(text).hash()
+def text_hashes(collection: Collection, text: str) -> pl.Series:
+    """Return a number for each document, equal for documents with the same text.
+
+    `text` names the part of a document that is compared.
+    """
+    return collection.texts(text).hash()
 
 
 def collection_name(collection: Collection) -> str:
@@ -445,17 +492,18 @@ def collection_name(collection: Collection) -> str:
     return f"{path}, split {split}" if split else str(path)
 
 
-def _of(sources: Sequence[str] | None) -> str:
-    """Name the sources, as a message has them."""
+def _source_phrase(sources: Sequence[str] | None) -> str:
+    """Return the sources as the end of a noun phrase in a message; empty if all are meant."""
     return f" of source {' or '.join(map(repr, sources))}" if sources is not None else ""
 
 
 def _twin_source(
     collection: Collection, twin_source: str | None, learned: Sequence[str]
 ) -> str | None:
-    """Return the source of the twins.
+    """Return the source of the twins: `twin_source`, if it is given.
 
-    By default, the first one that is not learned from and has a version of a document that is.
+    By default it is the first source that is not learned from and has a version of a document that
+    is. `learned` are the sources that are learned from.
     """
     if twin_source is not None:
         if twin_source not in collection.sources:
@@ -473,18 +521,22 @@ def _twin_source(
 
 
 def _twin_texts(
-    collection: Collection, part: Collection, source: str | None, text: str
+    collection: Collection, subset: Collection, source: str | None, text: str
 ) -> tuple[Ints, list[str]]:
-    """Return the index of each document's twin, or its own if it has none, and all texts."""
-    own_indices = np.arange(part.docs.height, dtype=np.int64)
-    texts = part.texts(text).to_list()
+    """Return the index of each document's twin, and the texts that these indices refer to.
+
+    The texts are those of the documents of `subset`, and then those of the twins, from `source`. A
+    document without a twin has its own index.
+    """
+    own_indices = np.arange(subset.docs.height, dtype=np.int64)
+    texts = subset.texts(text).to_list()
     if source is None:
         return own_indices, texts
     versions = collection.docs.select("origin", "source", text=collection.texts(text))
     versions = versions.filter(pl.col("source") == source)
     versions = versions.unique("origin", keep="first", maintain_order=True)
     indices = versions.select("origin", index=pl.int_range(pl.len()) + len(texts))
-    origins = part.docs.select("origin")
+    origins = subset.docs.select("origin")
     twins = origins.join(indices, on="origin", how="left", maintain_order="left")["index"]
     twins = twins.fill_null(pl.Series(own_indices))
     return twins.to_numpy().astype(np.int64), texts + versions["text"].to_list()

@@ -18,7 +18,7 @@ from ranktilt.errors import UserError
 from ranktilt.explaining.factors.effects import FactorDesign, factor_effects
 from ranktilt.explaining.factors.outcomes import (
     Standings,
-    adopted_weights,
+    adoption_weights,
     even_weights,
     version_table,
 )
@@ -230,7 +230,7 @@ class TestByHand:
         standings = standing(collection, run_of(collection, scores))
         levels = FactorDesign.from_collection(collection).levels[:, 0]
         everybody, nobody = (
-            standings.ranks(adopted_weights(collection, levels, share))[0] for share in (1.0, 0.0)
+            standings.ranks(adoption_weights(collection, levels, share))[0] for share in (1.0, 0.0)
         )
         assert everybody.tolist() == [1 + 1 + 1, 1 + 1 / 2 + 1 / 4, 1, 1]  # of a00, a01, a10, a11
         assert nobody.tolist() == [1 + 1 / 2 + 1, 1, 1, 1]

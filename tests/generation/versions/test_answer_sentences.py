@@ -10,19 +10,19 @@ from ranktilt.data.collection import Collection
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.explaining.factors.effects import factor_effects
 from ranktilt.generation.versions.answer_sentences import (
-    answer_moved,
-    answer_numbers,
-    answer_repeated,
+    answering_sentences,
     measure_answers,
+    move_answers,
+    repeat_answers,
     sought_texts,
 )
 from ranktilt.generation.versions.factors import read_factors
 from ranktilt.generation.versions.make import DesignedVersions, versions
-from ranktilt.generation.versions.rules import Origin
+from ranktilt.generation.versions.rules import RuleContext
 from ranktilt.rankers.lexical.bm25 import BM25
 
 COLDS = "Rest helps. Zinc cures most colds. Drink water! Sleep well"
-ZINC = Origin(id="d1", sought=("does zinc cure colds?",))
+ZINC = RuleContext(id="d1", sought=("does zinc cure colds?",))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ ZINC = Origin(id="d1", sought=("does zinc cure colds?",))
 def test_answer_is_the_sentence_with_most_query_words(
     sentences: list[str], sought: list[str], expected: list[int]
 ) -> None:
-    assert answer_numbers(sentences, sought) == expected
+    assert answering_sentences(sentences, sought) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_answer_is_the_sentence_with_most_query_words(
     ],
 )
 def test_answer_is_moved(text: str, part: str, expected: str) -> None:
-    assert answer_moved(text, ZINC, part) == expected
+    assert move_answers(text, ZINC, part) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_answer_is_moved(text: str, part: str, expected: str) -> None:
     ],
 )
 def test_answer_is_repeated_in_its_place(text: str, times: int, expected: str) -> None:
-    assert answer_repeated(text, ZINC, times) == expected
+    assert repeat_answers(text, ZINC, times) == expected
 
 
 def test_stated_answer_is_looked_for_sentence_by_sentence() -> None:

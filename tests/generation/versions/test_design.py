@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ranktilt.generation.versions.design import (
     Design,
     design,
-    drawn_cells,
+    design_of_versions,
+    draw_cells,
     fraction_levels,
     full_factorial,
-    given_design,
 )
 from tests.refusals import refused
 
@@ -90,7 +90,7 @@ def test_a_design_says_how_it_was_made_and_holds_the_original(
         resolution,
     )
     assert layout.levels[0].tolist() == [-1] * factors
-    assert layout.cells()[0] == dict.fromkeys(NAMES[:factors], "low")
+    assert layout.level_names()[0] == dict.fromkeys(NAMES[:factors], "low")
     if last is not None:  # the other half of the textbook's: the sign of the last column is turned
         half = fraction_levels(factors, [text.replace("-", "") for text in generators])
         assert (layout.levels * [1, 1, 1, 1, last] == half).all()
@@ -138,8 +138,8 @@ def test_aliases_are_those_of_the_textbook() -> None:
 )
 def test_drawn_cells_keep_the_balance(layout: Design, cells: int, origins: int, seed: int) -> None:
     names = [f"d{number}" for number in range(origins)]
-    drawn = drawn_cells(layout, names, cells, seed)
-    assert drawn == drawn_cells(layout, names, cells, seed)
+    drawn = draw_cells(layout, names, cells, seed)
+    assert drawn == draw_cells(layout, names, cells, seed)
     assert all(len({*runs}) == cells and runs == sorted(runs) for runs in drawn)
     used = np.bincount(np.concatenate(drawn), minlength=layout.runs)
     assert used.max() - used.min() <= 1
@@ -147,19 +147,19 @@ def test_drawn_cells_keep_the_balance(layout: Design, cells: int, origins: int, 
 
 def test_drawn_cells_give_most_origins_both_levels_of_a_factor() -> None:
     layout = design(NAMES[:4], "8")
-    drawn = drawn_cells(layout, [str(number) for number in range(200)], 3)
+    drawn = draw_cells(layout, [str(number) for number in range(200)], 3)
     both = [
         (layout.levels[runs].max(axis=0) > layout.levels[runs].min(axis=0)).mean() for runs in drawn
     ]
     assert np.mean(both) > 0.8
-    assert drawn != drawn_cells(layout, [str(number) for number in range(200)], 3, seed=1)
-    assert drawn_cells(layout, ["a"], None) == [list(range(8))]
+    assert drawn != draw_cells(layout, [str(number) for number in range(200)], 3, seed=1)
+    assert draw_cells(layout, ["a"], None) == [list(range(8))]
 
 
 def test_given_versions_are_a_design_if_all_cells_are_there() -> None:
-    layout = given_design(("a", "b"), [(-1, 1), (-1, -1), (1, 1), (1, -1), (1, 1)])
+    layout = design_of_versions(("a", "b"), [(-1, 1), (-1, -1), (1, 1), (1, -1), (1, 1)])
     assert (layout.levels.tolist(), layout.resolution) == (full_factorial(2).tolist(), "full")
-    assert given_design(("a", "b"), [(-1, -1), (1, 1)]).resolution == "none"
+    assert design_of_versions(("a", "b"), [(-1, -1), (1, 1)]).resolution == "none"
 
 
 @pytest.mark.parametrize(
@@ -189,4 +189,4 @@ def test_designs_that_are_none_are_refused(
 
 def test_cells_beyond_the_design_are_refused() -> None:
     with refused("expected 2 to 4 cells per origin of a and b, got 5"):
-        drawn_cells(design("ab"), ["d1"], 5)
+        draw_cells(design("ab"), ["d1"], 5)

@@ -18,7 +18,7 @@ from ranktilt.generation.versions.factors import Factor, read_factors
 from ranktilt.generation.versions.make import DesignedVersions, versions
 from ranktilt.generation.versions.options import Crossing
 from ranktilt.generation.versions.prices import price_versions
-from ranktilt.generation.versions.rules import Origin
+from ranktilt.generation.versions.rules import RuleContext
 from ranktilt.generation.versions.save import save_versions
 from ranktilt.generation.versions.table import versions_from_table
 from ranktilt.llm.base import Failure
@@ -393,7 +393,7 @@ def test_own_functions_and_prompts_are_factors(
         ("facts",),
     )
     assert loud.edit is not None
-    assert loud.edit("a", Origin(id="d1")) == "A!"
+    assert loud.edit("a", RuleContext(id="d1")) == "A!"
     assert (warm.name, warm.by, warm.prompt) == ("warm", "model", str(prompt))
     with refused("factor 'my_edits:broken': expected a text for document 'd1', got 5"):
         versions(humans(), read_factors(["my_edits:broken"]))

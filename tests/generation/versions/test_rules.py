@@ -5,20 +5,20 @@ import re
 import pytest
 
 from ranktilt.generation.versions.rules import (
-    Origin,
+    RuleContext,
+    add_query_words,
+    change_facts,
     facts_of,
-    feminine,
+    feminize,
+    halve,
     name_pool,
     names_of,
-    other_facts,
-    other_words,
-    shorter,
-    swapped_words,
+    swap_words,
     synonyms,
-    with_query_words,
+    use_synonyms,
 )
 
-PLAIN = Origin(id="d1")
+PLAIN = RuleContext(id="d1")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ PLAIN = Origin(id="d1")
     ],
 )
 def test_half_of_the_sentences_are_left(text: str, expected: str) -> None:
-    assert shorter(text, PLAIN) == expected
+    assert halve(text, PLAIN) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_half_of_the_sentences_are_left(text: str, expected: str) -> None:
 def test_words_are_replaced_by_synonyms_unless_a_query_holds_a_form(
     text: str, query_terms: tuple[str, ...], expected: str
 ) -> None:
-    assert other_words(text, Origin(id="d1", query_terms=frozenset(query_terms))) == expected
+    assert use_synonyms(text, RuleContext(id="d1", query_terms=frozenset(query_terms))) == expected
 
 
 def test_the_list_of_synonyms_is_inflected_and_has_no_word_for_itself() -> None:
@@ -77,9 +77,9 @@ def test_neighbouring_words_are_swapped_within_sentences() -> None:
         "the quick brown fox jumps over the lazy dog today.  Second sentence stays in its own "
         "place here."
     )
-    swapped = swapped_words(text, PLAIN)
+    swapped = swap_words(text, PLAIN)
     assert swapped != text
-    assert swapped == swapped_words(text, PLAIN) != swapped_words(text, Origin(id="d1", seed=1))
+    assert swapped == swap_words(text, PLAIN) != swap_words(text, RuleContext(id="d1", seed=1))
     for old, new in zip(text.split(".  "), swapped.split(".  "), strict=True):
         assert sorted(old.split()) == sorted(new.split())
         assert old.split()[-1] == new.split()[-1]
@@ -89,7 +89,7 @@ def test_neighbouring_words_are_swapped_within_sentences() -> None:
             if word != "the"
         ]
         assert max(moved) <= 1
-    assert swapped_words("Two words.", PLAIN) == "Two words."
+    assert swap_words("Two words.", PLAIN) == "Two words."
 
 
 NAMED = (
@@ -100,7 +100,7 @@ NAMED = (
 
 def test_numbers_and_names_are_changed_and_nothing_else() -> None:
     names = {1: ("Peru", "Chile"), 2: ("Carl Dahl", "Eva Frost")}
-    changed = other_facts(NAMED, Origin(id="d1", names=names))
+    changed = change_facts(NAMED, RuleContext(id="d1", names=names))
     shape = (
         r"The trial in (Peru|Chile) enrolled (\d\d\d) people from 19(\d\d) to 20(\d\d)\. "
         r"Later, (Carl Dahl|Eva Frost) found (\d\.\d) % in omega-3 and B12\."
@@ -110,14 +110,14 @@ def test_numbers_and_names_are_changed_and_nothing_else() -> None:
     old = ("120", "95", "03", "3.5")
     for was, now in zip(old, (match[2], match[3], match[4], match[6]), strict=True):
         assert all(a != b for a, b in zip(was, now, strict=True) if a.isdigit())
-    assert changed == other_facts(NAMED, Origin(id="d1", names=names))
-    assert changed != other_facts(NAMED, Origin(id="d2", seed=1, names=names))
+    assert changed == change_facts(NAMED, RuleContext(id="d1", names=names))
+    assert changed != change_facts(NAMED, RuleContext(id="d2", seed=1, names=names))
 
 
 def test_what_queries_hold_stays_a_fact() -> None:
     names = {1: ("Peru",), 2: ("Carl Dahl",)}
-    changed = other_facts(
-        NAMED, Origin(id="d1", query_terms=frozenset({"finland", "120", "berg"}), names=names)
+    changed = change_facts(
+        NAMED, RuleContext(id="d1", query_terms=frozenset({"finland", "120", "berg"}), names=names)
     )
     assert "in Finland enrolled 120 people" in changed
     assert "Anna Berg" in changed
@@ -142,7 +142,7 @@ def test_facts_are_numbers_and_names_within_sentences() -> None:
     ],
 )
 def test_words_of_relevant_queries_are_added_once(queries: tuple[str, ...], expected: str) -> None:
-    assert with_query_words("Red apples.", Origin(id="d1", queries=queries)) == expected
+    assert add_query_words("Red apples.", RuleContext(id="d1", queries=queries)) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,4 +155,4 @@ def test_words_of_relevant_queries_are_added_once(queries: tuple[str, ...], expe
     ],
 )
 def test_masculine_words_become_feminine(text: str, expected: str) -> None:
-    assert feminine(text, PLAIN) == expected
+    assert feminize(text, PLAIN) == expected

@@ -98,7 +98,7 @@ def make_answers(
             check=check_cited_answer,
             attempts=requests.settings.attempts,
             truncate=True,
-            shortened=shortened_lines,
+            shorten=shortened_lines,
             part="answer",  # of a document, generation asks for the text or the title
             label=f"answering as {model}",
         )
@@ -147,7 +147,7 @@ def _counts(
     answers_outside, answers_quoting = (sum(map(bool, counts)) for counts in (outside, quoted))
     without_citations = sum(not answer.citations.positions for answer in answers)
     other_form = sum(answer.citations.other_form for answer in answers)
-    cut_prompts = outcome.words.keys() & outcome.accepted.keys()
+    cut_prompts = outcome.cut_lengths.keys() & outcome.accepted.keys()
     reasons = sorted(Counter(map(_reason, outcome.rejected)).items())
     return SessionCounts(
         queries=len(requests.contexts.ranked),

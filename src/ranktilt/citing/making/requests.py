@@ -149,7 +149,8 @@ def prepare_answers(
                 texts.gather(list(context.rows)).to_list(), _authors(context, groups, pair)
             ),
             title=one_line(queries[context.query]),  # generation has the title of a document here
-            draw=context.repeat - 1,  # makes repeats with the same prompt different requests
+            answer_index=context.repeat
+            - 1,  # makes repeats with the same prompt different requests
         )
         tasks.append(task)
     return AnswerRequests(
@@ -157,7 +158,7 @@ def prepare_answers(
         template=template,
         sources={model_name(llm): making.sampling(*making.temperatures)},
         tasks=tuple(tasks),
-        chosen=len(tasks),
+        text_count=len(tasks),
         answer_tokens=_ANSWER_TOKENS,
         contexts=contexts,
         pair=pair,

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from ranktilt.errors import UserError, refuse_twice
-from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
+from ranktilt.generation.settings import ATTEMPTS_PER_ANSWER, GenerationSettings
 
 ShownLabel = Literal["none", "true", "swapped"]
 """Which author a document is shown with: none, the true one, or that of the other group."""
@@ -50,7 +50,7 @@ class AnswerMaking(GenerationSettings):
     """Random seed of the order."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.0,)
     """Sampling temperature; only one."""
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 1
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=ATTEMPTS_PER_ANSWER)] = 1
     """Maximum attempts until an answer is not empty."""
     text: Literal["title+text", "text", "title"] = "title+text"
     """Part of a document to show."""

@@ -153,10 +153,10 @@ def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candid
     """Write the corrected run."""
     from ranktilt.cli.output import with_command
     from ranktilt.mitigation.apply import apply
-    from ranktilt.mitigation.baseline import called
+    from ranktilt.mitigation.baseline import rename_run
 
     # The bench knows the run by the name that was typed, and a correction is for the run it knows.
-    run_of_all_queries = called(inputs.run_of_all_queries(), bench.baseline.name)
+    run_of_all_queries = rename_run(inputs.run_of_all_queries(), bench.baseline.name)
     run = with_command(apply(bench, inputs.collection, run_of_all_queries))
     write_files(run.contents(path))
     for line in _run_lines(path, bench, run, applied):

@@ -16,7 +16,7 @@ from ranktilt.cli.train.options import Minutes, Model, Text, train
 from ranktilt.training.options import LoraTraining
 
 if TYPE_CHECKING:
-    from ranktilt.training.options import Trained
+    from ranktilt.training.options import TrainedModel
 
 _LORA_OPTIONS = {
     "attribute": "--attribute",
@@ -100,7 +100,7 @@ def lora(
 
 
 def _next_pairwise(
-    collection: Path, model: str, trained: Trained, chosen: LoraTraining, **groups: str | None
+    collection: Path, model: str, trained: TrainedModel, chosen: LoraTraining, **groups: str | None
 ) -> str:
     """Return the command that asks the adapted model, as it was trained, about held-out queries."""
     from ranktilt.llm.transformers import HELD_OUT

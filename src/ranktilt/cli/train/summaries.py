@@ -13,10 +13,10 @@ from ranktilt.measures.printing import signed
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-    from ranktilt.training.options import Trained
+    from ranktilt.training.options import TrainedModel
 
 
-def summary(trained: Trained, folder: Path, collection: Collection, stage: str) -> str:
+def summary(trained: TrainedModel, folder: Path, collection: Collection, stage: str) -> str:
     """Say what the model learned from and how its loss went, with the audit that comes next."""
     lines = (
         f"{_learned(trained)}; its loss went from {trained.figures['loss'][0]:.2f} to "
@@ -31,7 +31,7 @@ def summary(trained: Trained, folder: Path, collection: Collection, stage: str) 
     return f"{lines}\nNext: {command}"
 
 
-def _learned(trained: Trained) -> str:
+def _learned(trained: TrainedModel) -> str:
     """Say what was learned, and from what."""
     figures = trained.figures
     steps = f"{figures['steps']:,} steps"

@@ -1,7 +1,7 @@
 """Effects of factors: what each property of a designed collection does to a document's rank.
 
-Start with `effects.factor_effects`: `outcomes` reads where each version stands in a run, `effects`
-regresses that on the factors within each document, and `result` holds the effects and says which
-of them are shown. Designed collections are made by `ranktilt.generation.versions`. Tests are in
-``tests/explaining/factors``.
+Start with `effects.factor_effects`: `outcomes` computes how high each version ranks in a run,
+`effects` regresses that on the factors within each document, and `result` holds the effects and
+says which of them are shown. Designed collections are made by `ranktilt.generation.versions`. Tests
+are in ``tests/explaining/factors``.
 """

@@ -1,10 +1,16 @@
 """Effects of the factors of a designed collection on ranks, and what is left of the source.
 
-The levels of factors are coded −1 (low: as is) and 1 (high), and an effect is twice its
-coefficient, so that a main effect is the mean of the high versions minus that of the low ones (Box,
-Hunter & Hunter, Statistics for Experimenters, 2nd ed. 2005, ch. 5). Versions are compared within
-one document under one query; errors are clustered by query and document (Cameron, Gelbach & Miller
-2011).
+In a *designed collection*, each document is written in several *versions*, which differ in
+*factors*: properties with two levels, low (as it is) and high (changed). The factor ``source`` says
+who wrote a text. The *origin* is the document that versions were made from. An *estimand* says how
+high a version ranks, for example by its rank or its score. Two effects are *aliased* if the design
+cannot separate them, because their levels change together in all versions.
+
+The levels of factors are coded −1 (low) and 1 (high), and an effect is twice its coefficient, so
+that a main effect is the mean of the high versions minus that of the low ones (Box, Hunter &
+Hunter, Statistics for Experimenters, 2nd ed. 2005, ch. 5). Versions are compared within one
+document under one query; standard errors are clustered by query and document (Cameron, Gelbach &
+Miller 2011).
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ from ranktilt.errors import UserError, join_words
 from ranktilt.explaining.factors.outcomes import (
     Outcome,
     Standings,
-    adopted_weights,
+    adoption_weights,
     even_weights,
     version_table,
 )
@@ -69,34 +75,34 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _ALIASED_CORRELATION = 1 - 1e-9
-"""Correlation above which two columns change together, rounding aside."""
+"""Correlation above which two columns count as changing together; the rest is rounding."""
 _FEWEST = 10
-"""Queries, and documents, below which nothing is tested."""
+"""Minimum number of queries, and of documents, for tests."""
 _ABSENT_SHARE = 0.05
-"""Share of versions that were not retrieved, from which on a note says so."""
+"""Share of versions that were not retrieved above which a note says so."""
 
 
 class DesignTerm(NamedTuple):
-    """A column of the regression: a factor, or the product of two; its label names aliases."""
+    """A column of the regression: a factor, or the product of two factors."""
 
     label: str
-    """Name of the effect, with those that cannot be told apart from it."""
+    """Name of the effect, with the names of its aliases: ``a × b = c × d``."""
     factors: tuple[int, ...]
-    """Numbers of the factors whose product is the column."""
+    """Indices of the factors whose product is the column."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FactorDesign:
-    """The factors of a designed collection: −1 and 1 by document row, NaN for no level."""
+    """The factors of a designed collection, and the terms of a regression on them."""
 
     factors: tuple[DesignedFactor, ...]
     """The factors, in the order of the columns of `levels`."""
     levels: Floats
-    """Level of each factor in each document: (n_docs, n_factors)."""
+    """Level of each factor in each document, −1 or 1, NaN without a level: (n_docs, n_factors)."""
     terms: tuple[DesignTerm, ...]
-    """Main effects, then interactions."""
+    """Main effects, then interactions of two factors."""
     notes: tuple[Note, ...]
-    """What cannot be told apart."""
+    """Notes on interactions that are aliased or left out."""
 
     @property
     def names(self) -> list[str]:
@@ -105,16 +111,25 @@ class FactorDesign:
 
     @property
     def designed(self) -> npt.NDArray[np.bool_]:
-        """Tell which documents have a level of every factor."""
+        """Whether each document has a level of every factor, and so is a version."""
         is_designed: npt.NDArray[np.bool_] = np.isfinite(self.levels.sum(axis=1))
         return is_designed
 
     @classmethod
     def from_collection(cls, collection: Collection, failed: Sequence[str] = ()) -> FactorDesign:
-        """Read the columns ``factor:*``; `failed` names the factors whose effects are not reported.
+        """Read the columns ``factor:NAME``.
 
-        `UserError` where there is no such column, a factor has one level, or factors cannot be told
-        apart.
+        Parameters
+        ----------
+        collection : Collection
+            The versions.
+        failed : sequence of str, optional
+            Factors that failed their checks, whose effects are not reported.
+
+        Raises
+        ------
+        UserError
+            If there is no such column, a factor has one level, or main effects are aliased.
         """
         names = [
             name.removeprefix(PREFIX) for name in collection.docs.columns if name.startswith(PREFIX)
@@ -142,17 +157,17 @@ class FactorDesign:
         return cls(factors=tuple(factors), levels=levels, terms=terms, notes=tuple(notes))
 
     def columns(self, rows: Ints, terms: Sequence[DesignTerm]) -> Floats:
-        """Return the columns of the regression for some documents."""
+        """Return the column of each term, for some documents."""
         levels = self.levels[rows]
         return np.stack([levels[:, list(term.factors)].prod(axis=1) for term in terms], axis=1)
 
-    def analysed(self, term: DesignTerm) -> bool:
-        """Return whether all of a term's factors passed their checks."""
-        return all(self.factors[number].analysed for number in term.factors)
+    def is_analysed(self, term: DesignTerm) -> bool:
+        """Return whether all factors of a term passed their checks."""
+        return all(self.factors[index].analysed for index in term.factors)
 
 
 def _levels(collection: Collection, name: str) -> Floats:
-    """Return a factor's level in each document."""
+    """Return a factor's level in each document: −1 for low, 1 for high, NaN without a level."""
     column = collection.docs[PREFIX + name]
     for value in column.unique().to_list():
         if value not in ("low", "high", None):
@@ -164,23 +179,30 @@ def _levels(collection: Collection, name: str) -> Floats:
 def _terms(
     names: Sequence[str], levels: Floats, origin: Ints
 ) -> tuple[tuple[DesignTerm, ...], list[Note]]:
-    """Find which effects can be told apart; `UserError` where main effects cannot."""
+    """Return the terms whose effects can be separated, and notes on those that cannot.
+
+    `levels` has a row for each version, whose origin is in `origin`. Raises a `UserError` if main
+    effects cannot be separated.
+    """
     centred = centred_within(levels, origin)
     _check_main_effects(names, levels, centred)
-    mains = tuple(DesignTerm(name, (number,)) for number, name in enumerate(names))
-    pairs = [
+    main_terms = tuple(DesignTerm(name, (index,)) for index, name in enumerate(names))
+    pair_terms = [
         DesignTerm(f"{names[a]} × {names[b]}", (a, b))
         for a, b in combinations(range(len(names)), 2)
     ]
-    if not pairs:
-        return mains, []
-    products = np.stack([levels[:, list(pair.factors)].prod(axis=1) for pair in pairs], axis=1)
-    interactions, notes = _interactions(centred, pairs, centred_within(products, origin))
-    return (*mains, *interactions), notes
+    if not pair_terms:
+        return main_terms, []
+    products = np.stack([levels[:, list(term.factors)].prod(axis=1) for term in pair_terms], axis=1)
+    interactions, notes = _interactions(centred, pair_terms, centred_within(products, origin))
+    return (*main_terms, *interactions), notes
 
 
 def _check_main_effects(names: Sequence[str], levels: Floats, centred: Floats) -> None:
-    """Raise a `UserError` if a factor never varies, or varies only with others."""
+    """Raise a `UserError` if a factor does not vary within documents, or follows from others.
+
+    `levels` has a column for each factor, and `centred` the same less the means of each document.
+    """
     for name, column, centred_column in zip(names, levels.T, centred.T, strict=True):
         if not centred_column.any():
             reason = "one level in all versions of each document"
@@ -198,44 +220,48 @@ def _check_main_effects(names: Sequence[str], levels: Floats, centred: Floats) -
 
 
 def _interactions(
-    centred: Floats, pairs: Sequence[DesignTerm], products: Floats
+    centred: Floats, pair_terms: Sequence[DesignTerm], products: Floats
 ) -> tuple[list[DesignTerm], list[Note]]:
-    """Join interactions that change together; none where they are mixed with main effects."""
+    """Return one term for each set of aliased interactions, and notes.
+
+    There are no terms if interactions cannot be separated from main effects. `centred` and
+    `products` are the columns of main effects and of interactions, less the means of each document.
+    """
     alias_sets = _alias_sets(products)
-    first = [numbers[0] for numbers in alias_sets]
-    together = np.column_stack([centred, products[:, first]])
-    if np.linalg.matrix_rank(together) < together.shape[1]:
+    first_of_sets = [indices[0] for indices in alias_sets]
+    all_columns = np.column_stack([centred, products[:, first_of_sets]])
+    if np.linalg.matrix_rank(all_columns) < all_columns.shape[1]:
         return [], [InteractionsLeftOut()]
     terms, notes = list[DesignTerm](), list[Note]()
-    for numbers in alias_sets:
-        column = products[:, numbers[0]]
-        labels = [pairs[numbers[0]].label]
-        for alias in numbers[1:]:
-            sign = "" if _correlation(column, products[:, alias]) > 0 else "−"
-            labels.append(f"{sign}{pairs[alias].label}")
-        terms.append(DesignTerm(" = ".join(labels), pairs[numbers[0]].factors))
+    for first, *aliases in alias_sets:
+        labels = [pair_terms[first].label]
+        for alias in aliases:
+            # Levels may be opposite in all versions.
+            sign = "" if _correlation(products[:, first], products[:, alias]) > 0 else "−"
+            labels.append(f"{sign}{pair_terms[alias].label}")
+        terms.append(DesignTerm(" = ".join(labels), pair_terms[first].factors))
         if len(labels) > 1:
             notes.append(InteractionsAliased(interactions=tuple(labels)))
     return terms, notes
 
 
 def _alias_sets(products: Floats) -> list[list[int]]:
-    """Group the columns that change together; columns that never change are in no group."""
+    """Return sets of columns that change together, as indices; constant columns are in none."""
     alias_sets: list[list[int]] = []
-    for number, column in enumerate(products.T):
+    for index, column in enumerate(products.T):
         if not column.any():
             continue
-        for numbers in alias_sets:
-            if abs(_correlation(products[:, numbers[0]], column)) > _ALIASED_CORRELATION:
-                numbers.append(number)
+        for alias_set in alias_sets:
+            if abs(_correlation(products[:, alias_set[0]], column)) > _ALIASED_CORRELATION:
+                alias_set.append(index)
                 break
         else:
-            alias_sets.append([number])
+            alias_sets.append([index])
     return alias_sets
 
 
 def _correlation(a: Floats, b: Floats) -> float:
-    """Return the cosine of two columns; 0 where one never changes."""
+    """Return the correlation of two centred columns, their cosine; 0 if one is constant."""
     size = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / size if size > 0 else 0.0
 
@@ -255,19 +281,20 @@ def factor_effects(
         Versions of documents by a design: columns ``factor:NAME`` of ``low`` and ``high``, one
         ``origin`` for all versions of a document.
     rankers : sequence of Ranker or Run
-        Rankers search as many times deeper as a document has versions; runs are taken as they are.
+        A ranker's depth is multiplied by the number of versions of a document, so that it retrieves
+        as many different documents as usual. Runs are used as they are.
     adopters : sequence of float, optional
-        Percentages of all other documents that also have an edit, to see what it then does to
-        documents with and without it.
+        Percentages of the other documents that have an edit too. For each, the result says what
+        documents with and without the edit gain or lose.
     failed_too : bool, optional
-        Also report factors that failed their checks; by default the regression only holds them
-        constant.
+        Also report factors that failed their checks. By default they are in the regression, but not
+        reported.
 
     Returns
     -------
     FactorEffects
-        Effects on rank gap, score gap, head-to-head and nDCG, Holm-corrected within each estimand
-        over all rankers and effects.
+        Effects on rank gap, score gap, head-to-head and nDCG, with Holm's correction over all
+        rankers and effects of an estimand.
 
     Raises
     ------
@@ -280,12 +307,12 @@ def factor_effects(
     for percentage in adopters:
         if not 0 <= percentage <= 100:
             raise UserError(f"adopters: expected percentages from 0 to 100, got {percentage:g}")
-    described = collection.spec.get("design", {})
-    failed = () if failed_too else tuple(described.get("failed", ()))
+    design_spec = collection.spec.get("design", {})
+    failed = () if failed_too else tuple(design_spec.get("failed", ()))
     design = FactorDesign.from_collection(collection, failed)
-    table = version_table(collection, design.designed)
-    most_versions = int((table >= 0).sum(axis=1).max(initial=1))
-    runs = named_apart(_ranked(collection, rankers, most_versions))
+    versions = version_table(collection, design.designed)
+    most_versions = int((versions >= 0).sum(axis=1).max(initial=1))
+    runs = named_apart(_rank(collection, rankers, most_versions))
     rows: list[FactorEffect] = []
     sources: list[SourceEffect] = []
     adoptions: list[AdoptionEffect] = []
@@ -293,19 +320,19 @@ def factor_effects(
     variations: dict[str, Variation] = {}
     for number, run in enumerate(runs):
         report("effects of factors", number, len(runs))
-        standing = Standings(collection=collection, run=run, versions=table)
-        fits = dict(_fits(standing, design))
+        standings = Standings(collection=collection, run=run, versions=versions)
+        fits = dict(_fits(standings, design))
         for estimand, fit in fits.items():
             rows += effect_rows(fit, design, run.name, estimand)
             sources += source_effects(fit, design, run.name, estimand)
         shares = [percentage / 100 for percentage in adopters]
-        adoptions += _adoptions(standing, design, shares)
-        variations[run.name] = standing.variation
-        notes += _notes(standing, fits)
+        adoptions += _adoptions(standings, design, shares)
+        variations[run.name] = standings.variation
+        notes += _run_notes(standings, fits)
     report("effects of factors", len(runs), len(runs))
     spec = {
         "collection": dict(collection.spec),
-        "design": dict(described),
+        "design": dict(design_spec),
         "runs": [dict(run.spec) for run in runs],
         "adopters": list(adopters),
         "ranktilt": __version__,
@@ -316,7 +343,7 @@ def factor_effects(
         rows=tuple(corrected_effects(rows)),
         sources=tuple(sources),
         adoptions=tuple(adoptions),
-        notes=(*_about(collection, design), *dict.fromkeys(notes)),
+        notes=(*_design_notes(collection, design), *dict.fromkeys(notes)),
         variations=variations,
     )
 
@@ -330,42 +357,42 @@ class EstimandFit(NamedTuple):
     """Values that were regressed."""
 
 
-def _ranked(
-    collection: Collection, rankers: Sequence[Ranker | Run], versions: int
+def _rank(
+    collection: Collection, rankers: Sequence[Ranker | Run], version_count: int
 ) -> Iterator[Run]:
-    """Rank to a depth that is multiplied by the versions of a document.
+    """Rank to a depth that is multiplied by the number of versions of a document.
 
-    The run keeps the ranker's own name.
+    The run keeps the name of the original ranker.
     """
     for ranker in rankers:
         if isinstance(ranker, Run):
             yield ranker
             continue
-        stages = [_deeper(stage, versions) for stage in stages_of(ranker)]
+        stages = [_multiply_depth(stage, version_count) for stage in stages_of(ranker)]
         deeper = stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
         deeper.check()
-        run = check_reranked(deeper.rank(collection), None, deeper)
+        run = check_reranked(deeper.rank(collection), candidates=None, ranker=deeper)
         yield replace(run, spec={**run.spec, "ranker": repr(ranker)})
 
 
-def _deeper(stage: Any, versions: int) -> Any:
-    """Multiply a stage's depth by the versions of a document, if it has a depth."""
+def _multiply_depth(stage: Any, version_count: int) -> Any:
+    """Multiply a stage's depth by the number of versions of a document, if it has a depth."""
     depth = getattr(stage, "k", None)
-    return stage if depth is None else replace(stage, k=depth * versions)
+    return stage if depth is None else replace(stage, k=depth * version_count)
 
 
-def _fits(standing: Standings, design: FactorDesign) -> Iterator[tuple[str, EstimandFit]]:
-    """Regress each estimand that the run has on all terms of the design."""
-    if not len(standing.rows):
+def _fits(standings: Standings, design: FactorDesign) -> Iterator[tuple[str, EstimandFit]]:
+    """Yield the regression of each estimand that the run has, on all terms of the design."""
+    if not len(standings.rows):
         raise UserError(
-            f"{standing.run.name}: no document with two versions is judged relevant and retrieved"
+            f"{standings.run.name}: no document with two versions is judged relevant and retrieved"
         )
-    weights = even_weights(standing.collection)
+    weights = even_weights(standings.collection)
     outcomes: dict[str, Outcome | None] = {
-        PRIMARY: standing.rank_gap(weights),
-        "score gap": standing.score_gap(),
-        "head-to-head": standing.head_to_head(),
-        "nDCG": standing.ndcg(weights),
+        PRIMARY: standings.rank_gap(weights),
+        "score gap": standings.score_gap(),
+        "head-to-head": standings.head_to_head(),
+        "nDCG": standings.ndcg(weights),
     }
     for name, outcome in outcomes.items():
         if outcome is not None and len(outcome.values):
@@ -387,15 +414,16 @@ def fit_outcome(outcome: Outcome, design: FactorDesign, terms: Sequence[DesignTe
 def effect_rows(
     fit: EstimandFit, design: FactorDesign, ranker: str, estimand: str
 ) -> Iterator[FactorEffect]:
-    """Return every effect on an estimand, not yet corrected."""
+    """Yield every effect on an estimand, with p not yet corrected."""
     outcome = fit.outcome
+    # An effect is twice its coefficient.
     values, errors, half_widths = fit.regression.combined(2 * np.eye(len(design.terms)))
     query_count, origin_count = len(np.unique(outcome.query)), len(np.unique(outcome.origin))
     is_tested = min(query_count, origin_count) >= _FEWEST
-    for number, term in enumerate(design.terms):
-        if not design.analysed(term):
+    for index, term in enumerate(design.terms):
+        if not design.is_analysed(term):
             continue
-        value, half_width = float(values[number]), float(half_widths[number])
+        value, half_width = float(values[index]), float(half_widths[index])
         yield FactorEffect(
             ranker=ranker,
             estimand=estimand,
@@ -403,8 +431,8 @@ def effect_rows(
             value=value,
             low=value - half_width,
             high=value + half_width,
-            error=float(errors[number]),
-            p=fit.regression.p(number) if is_tested else np.nan,
+            error=float(errors[index]),
+            p=fit.regression.p(index) if is_tested else np.nan,
             p_corrected=np.nan,
             detectable=np.nan,
             queries=query_count,
@@ -414,22 +442,22 @@ def effect_rows(
 
 
 def corrected_effects(rows: Sequence[FactorEffect]) -> Iterator[FactorEffect]:
-    """Correct over all rankers and effects of an estimand, which is one table."""
+    """Correct p over all rankers and effects of each estimand, which are one table."""
     for estimand in dict.fromkeys(row.estimand for row in rows):
-        family = [row for row in rows if row.estimand == estimand]
-        ps = correct(np.array([row.p for row in family]))
-        tests = int((~np.isnan(ps)).sum())
-        for row, p in zip(family, ps.tolist(), strict=True):
-            least = detectable_effect(row.error, tests, min(row.queries, row.origins))
-            yield replace(row, p_corrected=p, detectable=least)
+        table = [row for row in rows if row.estimand == estimand]
+        ps = correct(np.array([row.p for row in table]))
+        test_count = int((~np.isnan(ps)).sum())
+        for row, p in zip(table, ps.tolist(), strict=True):
+            detectable = detectable_effect(row.error, test_count, min(row.queries, row.origins))
+            yield replace(row, p_corrected=p, detectable=detectable)
 
 
 def source_effects(
     fit: EstimandFit, design: FactorDesign, ranker: str, estimand: str
 ) -> Iterator[SourceEffect]:
-    """Return the effect of the source before and after other factors are held fixed.
+    """Yield the effect of the source before and after other factors are held fixed.
 
-    Nothing where the design does not have both.
+    There are none if the design lacks the factor ``source``, or other factors.
     """
     names = design.names
     if SOURCE not in names or len(names) < 2:
@@ -438,53 +466,60 @@ def source_effects(
     if not design.factors[source].analysed:
         return
     model_text = [
-        number
-        for number, factor in enumerate(design.factors)
+        index
+        for index, factor in enumerate(design.factors)
         if factor.name in MODEL_TEXT and factor.analysed
     ]
-    alone = fit_outcome(fit.outcome, design, design.terms[source : source + 1])
+    # The main effects are the first terms, in the order of the factors.
+    source_alone = fit_outcome(fit.outcome, design, [design.terms[source]])
     contrasts: list[tuple[Question, WithinFit, Floats]] = [
-        (TOGETHER, fit.regression, _weights(design, model_text)),
-        (SOURCE_ALONE, alone, np.array([2.0])),
-        (OTHERS_HELD, fit.regression, _weights(design, [source])),
+        (TOGETHER, fit.regression, _contrast(design, model_text)),
+        (SOURCE_ALONE, source_alone, np.array([2.0])),
+        (OTHERS_HELD, fit.regression, _contrast(design, [source])),
     ]
-    as_is = _source_where_others_are_as_is(design, source)
+    as_is = _source_contrast_with_others_low(design, source)
     if as_is is not None:
         contrasts.append((OTHERS_AS_IS, fit.regression, as_is))
-    for question, regression, weights in contrasts:
-        estimate = _estimate(regression, weights)
-        numbers = model_text if question == TOGETHER else [source]
+    for question, regression, contrast in contrasts:
+        estimate = _estimate(regression, contrast)
+        factors = model_text if question == TOGETHER else [source]
         yield SourceEffect(
             ranker=ranker,
             estimand=estimand,
             question=question,
-            factors=tuple(names[number] for number in numbers),
+            factors=tuple(names[factor] for factor in factors),
             value=estimate.value,
             low=estimate.low,
             high=estimate.high,
         )
 
 
-def _weights(design: FactorDesign, mains: Sequence[int]) -> Floats:
-    """Return the contrast of some factors high less low: twice the coefficient of each."""
+def _contrast(design: FactorDesign, factors: Sequence[int]) -> Floats:
+    """Return the weights of the coefficients that add up to some factors' main effects.
+
+    `factors` are indices; each main effect is twice its coefficient.
+    """
     weights = np.zeros(len(design.terms))
-    weights[list(mains)] = 2
+    weights[list(factors)] = 2
     return weights
 
 
-def _source_where_others_are_as_is(design: FactorDesign, source: int) -> Floats | None:
-    """Return the contrast of the source where all others are low; None if that is aliased."""
+def _source_contrast_with_others_low(design: FactorDesign, source: int) -> Floats | None:
+    """Return the weights of the coefficients that add up to the source's effect with others low.
+
+    None if an interaction of the source is left out or aliased, so that it is unknown.
+    """
     interactions = [
-        number
-        for number, term in enumerate(design.terms)
+        index
+        for index, term in enumerate(design.terms)
         if len(term.factors) > 1 and source in term.factors
     ]
     if len(interactions) != len(design.factors) - 1:
         return None
-    if any(" = " in design.terms[number].label for number in interactions):
+    if any(" = " in design.terms[index].label for index in interactions):
         return None
-    weights = _weights(design, [source])
-    weights[interactions] = -2
+    weights = _contrast(design, [source])
+    weights[interactions] = -2  # the level of the other factor is −1
     return weights
 
 
@@ -507,29 +542,32 @@ def _estimate(regression: WithinFit, weights: Floats) -> ContrastEstimate:
 
 
 def _adoptions(
-    standing: Standings, design: FactorDesign, shares: Sequence[float]
+    standings: Standings, design: FactorDesign, shares: Sequence[float]
 ) -> Iterator[AdoptionEffect]:
-    """Return what an edit does to the exposure of who makes it, and of who does not.
+    """Yield what documents with and without an edit gain in exposure if a share has the edit.
 
-    Both are compared with the unedited document where nobody edits. Exposure is used rather than
-    ranks, because the rank below all retrieved documents depends on how many are retrieved.
+    Both are compared with the unedited document if no document is edited. Exposure is used rather
+    than ranks, because the rank of a document that is not retrieved depends on how many are.
     """
-    for number, factor in enumerate(design.factors):
+    for index, factor in enumerate(design.factors):
         if not factor.analysed or not shares:
             continue
-        levels = design.levels[:, number]
-        nobody = standing.exposure(adopted_weights(standing.collection, levels, 0.0))
-        is_edited = levels[nobody.row] > 0
-        weights = _weights(design, [number])
+        levels = design.levels[:, index]
+        without_edits = standings.exposure(adoption_weights(standings.collection, levels, 0.0))
+        is_edited = levels[without_edits.row] > 0
+        contrast = _contrast(design, [index])
         for share in shares:
-            weights_of_others = adopted_weights(standing.collection, levels, share)
-            values = standing.exposure(weights_of_others).values
-            gain = nobody._replace(values=np.where(is_edited, values, nobody.values))
-            with_edit = _estimate(fit_outcome(gain, design, design.terms), weights)
-            without = _mean(nobody, values - nobody.values, ~is_edited)
-            for edited, estimate in ((True, with_edit), (False, without)):
+            weights = adoption_weights(standings.collection, levels, share)
+            values = standings.exposure(weights).values
+            # Edited versions among others of which a share is edited, unedited ones among none.
+            compared = np.where(is_edited, values, without_edits.values)
+            outcome = without_edits._replace(values=compared)
+            with_edit = _estimate(fit_outcome(outcome, design, design.terms), contrast)
+            change = values - without_edits.values
+            without_edit = _mean_change(without_edits, change, ~is_edited)
+            for edited, estimate in ((True, with_edit), (False, without_edit)):
                 yield AdoptionEffect(
-                    ranker=standing.run.name,
+                    ranker=standings.run.name,
                     factor=factor.name,
                     share=float(share),
                     edited=edited,
@@ -539,9 +577,18 @@ def _adoptions(
                 )
 
 
-def _mean(outcome: Outcome, change: Floats, which: npt.NDArray[np.bool_]) -> ContrastEstimate:
-    """Return the mean change of some versions; its interval is clustered by query and document."""
-    change, query, origin = change[which], outcome.query[which], outcome.origin[which]
+def _mean_change(
+    outcome: Outcome, change: Floats, is_counted: npt.NDArray[np.bool_]
+) -> ContrastEstimate:
+    """Return the mean change of some versions; its interval is clustered by query and document.
+
+    `outcome` has the query and origin of each version.
+    """
+    change, query, origin = (
+        change[is_counted],
+        outcome.query[is_counted],
+        outcome.origin[is_counted],
+    )
     value = float(change.mean())
     error = float(clustered_errors((change - value)[:, None] / len(change), query, origin)[0])
     freedom = min(len(np.unique(query)), len(np.unique(origin))) - 1
@@ -549,8 +596,8 @@ def _mean(outcome: Outcome, change: Floats, which: npt.NDArray[np.bool_]) -> Con
     return ContrastEstimate(value, value - half_width, value + half_width)
 
 
-def _about(collection: Collection, design: FactorDesign) -> Iterator[Note]:
-    """Note what was compared, for every ranker."""
+def _design_notes(collection: Collection, design: FactorDesign) -> Iterator[Note]:
+    """Yield notes that hold for every ranker: on the design, and on missing judgments."""
     yield from design.notes
     failed = tuple(factor.name for factor in design.factors if not factor.analysed)
     if failed:
@@ -559,17 +606,17 @@ def _about(collection: Collection, design: FactorDesign) -> Iterator[Note]:
         yield VersionsNotJudged()
 
 
-def _notes(standing: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[Note]:
-    """Note what a reader should know of one run."""
-    name, outcome = standing.run.name, fits[PRIMARY].outcome
-    variation = standing.variation
+def _run_notes(standings: Standings, fits: Mapping[str, EstimandFit]) -> Iterator[Note]:
+    """Yield notes on one run: what it leaves out, and what it is too small for."""
+    name, outcome = standings.run.name, fits[PRIMARY].outcome
+    variation = standings.variation
     if not variation.enough:
         yield NoFactorCouldMove(run=name, total=variation.total, fixed=counts_of(variation.fixed))
-    if standing.left_out:
-        documents = standing.left_out + len(standing.rows)
-        yield DocumentsNotRetrieved(run=name, left_out=standing.left_out, documents=documents)
-    if standing.absent > _ABSENT_SHARE:
-        yield VersionsNotRetrieved(run=name, share=standing.absent, is_cut=bool(standing.cut))
+    if standings.left_out:
+        documents = standings.left_out + len(standings.rows)
+        yield DocumentsNotRetrieved(run=name, left_out=standings.left_out, documents=documents)
+    if standings.absent > _ABSENT_SHARE:
+        yield VersionsNotRetrieved(run=name, share=standings.absent, is_cut=bool(standings.cut))
     if "score gap" not in fits:
         yield NoScoreGap(run=name)
     queries, documents = len(np.unique(outcome.query)), len(np.unique(outcome.origin))

@@ -1,4 +1,10 @@
-"""Where each version of a document stands in a run: what factors have effects on."""
+"""How high each version of a document ranks in a run: the values that factors have effects on.
+
+In a *designed collection* each document is written in several *versions*, of which a real
+collection would hold one. The *origin* is the document that versions were made from. A *target* is
+a query and an origin whose versions are compared under it. Tables of versions have a row for each
+target (or origin) and as many columns as an origin has versions at most, padded.
+"""
 
 from __future__ import annotations
 
@@ -23,34 +29,34 @@ from ranktilt.statistics.variation import Variation
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-_CELLS = 1 << 22
-"""Most pairs of versions that are compared at once."""
+_MOST_PAIRS = 1 << 22
+"""Maximum number of pairs of versions that are compared at once, which limits memory."""
 
 
 class Outcome(NamedTuple):
-    """Values of versions on one estimand; versions of the same query and origin are neighbours."""
+    """Values of versions on one estimand; those of the same target follow each other."""
 
     values: Floats
     """Value of each version."""
     group: Ints
-    """Number of the query and origin that a version belongs to."""
+    """Index of each version's target."""
     query: Ints
-    """Number of its query."""
+    """Number of each version's query, in the run."""
     origin: Ints
-    """Number of its origin."""
+    """Code of each version's origin."""
     row: Ints
-    """Row of the version in the collection."""
+    """Row of each version in the collection."""
 
 
 class Targets(NamedTuple):
-    """The documents whose versions are compared: pairs of query and origin, by number."""
+    """The queries and origins whose versions are compared."""
 
     query: Ints
-    """Number of the query."""
+    """Number of each target's query, in the run."""
     origin: Ints
-    """Number of the origin."""
+    """Code of each target's origin."""
     grade: Floats
-    """NaN where nothing is judged."""
+    """Highest grade of each target's versions; NaN if nothing is judged."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,10 +66,10 @@ class Standings:
     collection: Collection
     """The designed collection."""
     run: Run
-    """Its run."""
+    """The run."""
     versions: Ints
-    """Rows of the versions of each origin, by the origin's number, padded with −1: (n_origins,
-    most).
+    """Rows in the collection of the versions of each origin, by the origin's code, padded with −1:
+    (n_origins, most_versions).
     """
 
     @cached_property
@@ -78,83 +84,97 @@ class Standings:
 
     @cached_property
     def targets(self) -> Targets:
-        """Return the relevant documents of which a version is retrieved; unjudged, all that are.
+        """Return the targets that are judged relevant and of which a version is retrieved.
 
-        Where no version is retrieved all have one rank, whatever the factors do.
+        If nothing is judged, these are all targets of which a version is retrieved. If none is
+        retrieved, all versions have the same rank, whatever the factors do.
         """
-        query, origin, grade = self._judged
-        is_retrieved = np.isin(query * len(self.versions) + origin, self._retrieved)
+        query, origin, grade = self._relevant_targets
+        is_retrieved = np.isin(query * len(self.versions) + origin, self._retrieved_keys)
         return Targets(query[is_retrieved], origin[is_retrieved], grade[is_retrieved])
 
     @property
     def left_out(self) -> int:
-        """How many documents judged relevant, query by query, have no version that is retrieved."""
-        return len(self._judged.query) - len(self.targets.query)
+        """Number of relevant targets of which no version is retrieved."""
+        return len(self._relevant_targets.query) - len(self.targets.query)
 
     @cached_property
-    def _retrieved(self) -> Ints:
-        """Query and origin, as one number, of which a version is retrieved."""
-        width, ours = len(self.versions), np.zeros(self.collection.docs.height, dtype=bool)
-        ours[self.versions[self.versions >= 0]] = True
-        is_version = (self.docs >= 0) & ours[self.docs]
-        origin = self.collection.origin_codes()[self.docs[is_version]]
-        return np.unique(self.ranking.query[is_version] * width + origin)
+    def _retrieved_keys(self) -> Ints:
+        """Each query and origin of which a version is retrieved, as a key.
 
-    @cached_property
-    def _judged(self) -> Targets:
-        """Return the origins with several versions, one of them relevant, by the highest grade.
-
-        What false versions are worth chooses no document: who judged them would change who is
-        compared.
+        The key is ``number of the query · number of origins + code of the origin``.
         """
-        origins, width = self.collection.origin_codes(), len(self.versions)
+        origin_count = len(self.versions)
+        is_designed = np.zeros(self.collection.docs.height, dtype=bool)
+        is_designed[self.versions[self.versions >= 0]] = True
+        is_version = (self.docs >= 0) & is_designed[self.docs]
+        origin = self.collection.origin_codes()[self.docs[is_version]]
+        return np.unique(self.ranking.query[is_version] * origin_count + origin)
+
+    @cached_property
+    def _relevant_targets(self) -> Targets:
+        """Return the targets with several versions, at least one of them relevant.
+
+        If nothing is judged, these are all retrieved targets. Judgments of versions with changed
+        facts choose no target: otherwise the judge of these versions would decide which documents
+        are compared.
+        """
+        origins, origin_count = self.collection.origin_codes(), len(self.versions)
         if self.collection.qrels.height:
             query, row, grade = self._judgments
-            known = (grade > 0) & ~has_changed_facts(self.collection.docs).to_numpy()[row]
-            key, grade = query[known] * width + origins[row[known]], grade[known]
+            counts = (grade > 0) & ~has_changed_facts(self.collection.docs).to_numpy()[row]
+            keys, grade = query[counts] * origin_count + origins[row[counts]], grade[counts]
         else:
-            key, grade = self._retrieved, np.full(len(self._retrieved), np.nan)
-        order = np.lexsort((-grade, key))
-        key, first = np.unique(key[order], return_index=True)
-        several = (self.versions[key % width] >= 0).sum(axis=1) > 1
-        return Targets(key[several] // width, key[several] % width, grade[order][first][several])
+            keys, grade = self._retrieved_keys, np.full(len(self._retrieved_keys), np.nan)
+        # With the highest grade first, the first place of each key has its highest grade.
+        order = np.lexsort((-grade, keys))
+        keys, first = np.unique(keys[order], return_index=True)
+        grade = grade[order][first]
+        has_several = (self.versions[keys % origin_count] >= 0).sum(axis=1) > 1
+        keys, grade = keys[has_several], grade[has_several]
+        return Targets(keys // origin_count, keys % origin_count, grade)
 
     @cached_property
     def _judgments(self) -> tuple[Ints, Ints, Floats]:
-        """Query, document row and grade of each judgment, by query and row."""
+        """Number of the query, row of the document and grade of each judgment.
+
+        They are sorted by query and row. Judgments of other queries or documents are left out.
+        """
         qrels = self.collection.qrels
-        query, row = (
-            codes(qrels["query_id"], self._queries),
-            codes(qrels["doc_id"], self.collection.ids),
-        )
+        query = codes(qrels["query_id"], self._query_ids)
+        row = codes(qrels["doc_id"], self.collection.ids)
         known = np.flatnonzero((query >= 0) & (row >= 0))
         order = known[np.lexsort((row[known], query[known]))]
         return query[order], row[order], qrels["grade"].to_numpy().astype(np.float64)[order]
 
     @cached_property
     def grades(self) -> Floats:
-        """Return the grade of each version, or of its document: (n_targets, most)."""
+        """Return the grade of each version: (n_targets, most_versions).
+
+        A version that is not judged has its target's grade.
+        """
         query, row, grade = self._judgments
+        # Query and row as one number; padding has the row −1.
         width = self.collection.docs.height + 1
         judged_keys = query * width + row
         keys = self.targets.query[:, None] * width + self.rows
-        at = np.minimum(np.searchsorted(judged_keys, keys), len(judged_keys) - 1)
-        is_judged = judged_keys[at] == keys
-        return np.where(is_judged, np.maximum(grade[at], 0), self.targets.grade[:, None])
+        index = np.minimum(np.searchsorted(judged_keys, keys), len(judged_keys) - 1)
+        is_judged = judged_keys[index] == keys
+        return np.where(is_judged, np.maximum(grade[index], 0), self.targets.grade[:, None])
 
     @property
-    def _queries(self) -> pl.Series:
+    def _query_ids(self) -> pl.Series:
         """Ids of the run's queries."""
         return pl.Series("query_id", self.run.queries, dtype=pl.String)
 
     @cached_property
     def rows(self) -> Ints:
-        """Rows of the versions of each target, padded: (n_targets, most)."""
+        """Rows of the versions of each target, padded with −1: (n_targets, most_versions)."""
         return self.versions[self.targets.origin]
 
     @cached_property
     def entries(self) -> Ints:
-        """Entry of each version in the run, −1 where it was not retrieved: (n_targets, most)."""
+        """Entry in the run of each version of `rows`; −1 if it was not retrieved."""
         query = np.repeat(self.targets.query, self.rows.shape[1])
         rows = self.rows.ravel()
         positions = Positions.from_ranking(self.ranking, self.docs)
@@ -163,29 +183,26 @@ class Standings:
 
     @cached_property
     def scores(self) -> Floats:
-        """Score of each version; −∞ where it was not retrieved."""
-        at = self.entries
-        return (
-            np.where(at >= 0, self.run.scores[at], -np.inf)
-            if len(self.run.scores)
-            else np.full(at.shape, -np.inf)
-        )
+        """Score of each version; −∞ if it was not retrieved."""
+        if not len(self.run.scores):
+            return np.full(self.entries.shape, -np.inf)
+        return np.where(self.entries >= 0, self.run.scores[self.entries], -np.inf)
 
     @cached_property
     def variation(self) -> Variation:
-        """Count the compared lists in which a document could have another rank."""
-        lists = np.zeros(len(self.run.queries), dtype=bool)
-        lists[self.targets.query] = True
+        """Count the lists of the targets in which a document could have another rank."""
+        is_compared = np.zeros(len(self.run.queries), dtype=bool)
+        is_compared[self.targets.query] = True
         known = self.docs >= 0
         return fixed_lists(
-            lists, self.run.offsets, self.ranking.query[known], self.run.scores[known]
+            is_compared, self.run.offsets, self.ranking.query[known], self.run.scores[known]
         )
 
     @property
     def absent(self) -> float:
-        """Share of the versions that were not retrieved."""
-        present = self.rows >= 0
-        return float((self.entries[present] < 0).mean()) if present.any() else np.nan
+        """Share of the targets' versions that were not retrieved."""
+        is_version = self.rows >= 0
+        return float((self.entries[is_version] < 0).mean()) if is_version.any() else np.nan
 
     @property
     def cut(self) -> bool:
@@ -194,65 +211,92 @@ class Standings:
         return bool((lengths == lengths.max(initial=0)).mean() > 0.5)
 
     def ranks(self, weights: Floats) -> Floats:
-        """Return the rank of each version among all other documents, each in one of its versions.
+        """Return the expected rank of each version: (n_targets, most_versions).
 
-        ``1 + Σ_other origins Σ_versions w · [above, half where tied]``: the expected rank, where
-        `weights` of an origin's rows are the probabilities of its versions. What was not retrieved
-        stands below all that was.
+        It is ``1 + Σ w · above`` over the versions of all other origins, where ``above`` is 1 if
+        that version ranks higher, ½ if it is tied, and 0 if it ranks lower. The weights w of an
+        origin's versions are their probabilities, because a collection would hold one of them.
+        Versions that were not retrieved rank below all that were.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (n_docs,)
+            Probability of each document of the collection.
         """
-        ranking, docs, n = self.ranking, self.docs, len(self.run.queries)
+        ranking, docs, query_count = self.ranking, self.docs, len(self.run.queries)
         entry_weights = np.where(docs >= 0, weights[docs], 0.0)
+        # A block is a set of tied entries, half of which count as above.
         blocks = per_block(ranking, entry_weights)
-        above = np.repeat(running_sums(ranking, blocks) - blocks / 2, ranking.sizes)
-        total = np.bincount(ranking.query, weights=entry_weights, minlength=n)[self.targets.query]
-        at = self.entries
-        better = np.where(at >= 0, above[at], total[:, None]) if len(above) else np.zeros(at.shape)
-        # A document's own versions are no competitors.
-        siblings = np.where(at >= 0, weights[self.rows], 0.0)
-        for part, wins, ties in self._contests():
+        weight_above = np.repeat(running_sums(ranking, blocks) - blocks / 2, ranking.sizes)
+        list_weights = np.bincount(ranking.query, weights=entry_weights, minlength=query_count)
+        entries = self.entries
+        better = np.zeros(entries.shape)
+        if len(weight_above):
+            retrieved_weight = list_weights[self.targets.query][:, None]
+            better = np.where(entries >= 0, weight_above[entries], retrieved_weight)
+        # Versions of the same document are subtracted again: they do not compete.
+        sibling_weights = np.where(entries >= 0, weights[self.rows], 0.0)
+        for block, wins, ties in self._contests():
             losses = np.swapaxes(wins, 1, 2)
-            better[part] -= ((losses + ties / 2) * siblings[part][:, None, :]).sum(axis=2)
+            siblings_above = (losses + ties / 2) * sibling_weights[block][:, None, :]
+            better[block] -= siblings_above.sum(axis=2)
         ranks: Floats = 1 + better
         return ranks
 
-    def won(self) -> Floats:
-        """Return the share of a document's versions that each beats, minus those that beat it."""
+    def net_wins(self) -> Floats:
+        """Return for each version the share of its siblings that it beats minus those that beat it.
+
+        The siblings are all versions of the same target; 0 to padding.
+        """
         net_wins = np.zeros(self.rows.shape)
-        present = self.rows >= 0
-        for part, wins, _ in self._contests():
-            wins = wins & present[part][:, None, :] & present[part][:, :, None]
-            versions = present[part].sum(axis=1)[:, None]
-            net_wins[part] = (wins.sum(axis=2) - wins.sum(axis=1)) / versions
+        is_version = self.rows >= 0
+        for block, wins, _ties in self._contests():
+            wins = wins & is_version[block][:, None, :] & is_version[block][:, :, None]
+            version_count = is_version[block].sum(axis=1)[:, None]
+            net_wins[block] = (wins.sum(axis=2) - wins.sum(axis=1)) / version_count
         return net_wins
 
     def _contests(self) -> Iterator[tuple[slice, Bools, Bools]]:
-        """Return who ranks above whom (target, winner, loser), and ties, some targets at a time."""
-        step = max(_CELLS // self.rows.shape[1] ** 2, 1)
+        """Compare the versions of each target with each other, some targets at a time.
+
+        Yields the targets, and for each pair of versions, in an array of shape (n_targets,
+        most_versions, most_versions), whether the first ranks above the second, and whether they
+        are tied.
+        """
+        step = max(_MOST_PAIRS // self.rows.shape[1] ** 2, 1)
         for start in range(0, len(self.rows), step):
-            part = slice(start, start + step)
-            row_scores, column_scores = (
-                self.scores[part][:, :, None],
-                self.scores[part][:, None, :],
-            )
-            yield part, row_scores > column_scores, row_scores == column_scores
+            block = slice(start, start + step)
+            first_scores = self.scores[block][:, :, None]
+            second_scores = self.scores[block][:, None, :]
+            yield block, first_scores > second_scores, first_scores == second_scores
 
     def rank_gap(self, weights: Floats) -> Outcome:
-        """How high each version ranks: its rank, negated."""
+        """Return the negative rank of each version, so that a higher value ranks higher.
+
+        `weights` are the probabilities of documents, as in `ranks`.
+        """
         return self._outcome(-self.ranks(weights))
 
     def exposure(self, weights: Floats) -> Outcome:
-        """Return ``100 / log2(1 + rank)``, the percentage of the first rank; 0 if not retrieved."""
+        """Return ``100 / log2(1 + rank)`` of each version, 100 at rank 1; 0 if not retrieved.
+
+        `weights` are the probabilities of documents, as in `ranks`.
+        """
         return self._outcome(
             np.where(self.entries >= 0, 100 / np.log2(1 + self.ranks(weights)), 0.0)
         )
 
     def score_gap(self) -> Outcome | None:
-        """Return scores in standard deviations where all versions are retrieved, else None."""
+        """Return the score of each version in standard deviations of the list's scores.
+
+        Only targets of which all versions are retrieved have values. None if there are none, or the
+        run has no scores.
+        """
         if not self.run.scored:
             return None
         deviation = spread(self.ranking)[self.targets.query]
-        all_retrieved = np.all((self.entries >= 0) | (self.rows < 0), axis=1)
-        is_compared = all_retrieved & (deviation > 0)
+        is_all_retrieved = np.all((self.entries >= 0) | (self.rows < 0), axis=1)
+        is_compared = is_all_retrieved & (deviation > 0)
         if not is_compared.any():
             return None
         values = np.zeros(self.rows.shape)
@@ -260,68 +304,81 @@ class Standings:
         return self._outcome(np.where(self.rows >= 0, values, 0.0), is_compared)
 
     def head_to_head(self) -> Outcome:
-        """Return the share of a document's versions that each version beats, in percent."""
-        return self._outcome(100 * self.won())
+        """Return `net_wins` of each version, in percent."""
+        return self._outcome(100 * self.net_wins())
 
     def ndcg(self, weights: Floats) -> Outcome | None:
         """Return ``100 · grade / log2(1 + rank) / ideal DCG`` of each version; 0 if not retrieved.
 
-        The ideal has each document in the version of its highest grade.
+        The ideal ranking has each document in its version with the highest grade. None if nothing
+        is judged. `weights` are the probabilities of documents, as in `ranks`.
         """
-        query, _, grade = self.targets
+        query, _origin, grade = self.targets
         if np.isnan(grade).any():
             return None
-        best = np.maximum(self.grades.max(axis=1), grade)
-        ideal = Judged(query=query, grade=best, n_queries=len(self.run.queries)).ideal(None)[query]
+        best_grade = np.maximum(self.grades.max(axis=1), grade)
+        judged = Judged(query=query, grade=best_grade, n_queries=len(self.run.queries))
+        ideal = judged.ideal(None)[query]
         gain = 100 * self.grades / ideal[:, None] / np.log2(1 + self.ranks(weights))
         return self._outcome(np.where(self.entries >= 0, gain, 0.0))
 
-    def _outcome(self, values: Floats, which: Bools | None = None) -> Outcome:
-        """Return the values of the versions that are there, of all targets or some."""
-        present = self.rows >= 0
-        if which is not None:
-            present &= which[:, None]
-        group = np.nonzero(present)[0]
+    def _outcome(self, values: Floats, is_compared: Bools | None = None) -> Outcome:
+        """Return the values of all versions without the padding.
+
+        If `is_compared` is given, only targets for which it is true have values.
+        """
+        is_version = self.rows >= 0
+        if is_compared is not None:
+            is_version &= is_compared[:, None]
+        group = np.nonzero(is_version)[0]
         return Outcome(
-            values=values[present],
+            values=values[is_version],
             group=group,
             query=self.targets.query[group],
             origin=self.targets.origin[group],
-            row=self.rows[present],
+            row=self.rows[is_version],
         )
 
 
 def version_table(collection: Collection, designed: Bools) -> Ints:
-    """Return the rows of each origin's designed versions, by its number, padded with −1."""
+    """Return the rows of the versions of each origin, by its code, padded with −1.
+
+    `designed` says which documents of the collection are versions. The shape is (n_origins,
+    most_versions).
+    """
     origins = collection.origin_codes()
     rows = np.flatnonzero(designed)
     rows = rows[np.argsort(origins[rows], kind="stable")]
-    owner = origins[rows]
-    count = np.bincount(owner, minlength=int(origins.max(initial=-1)) + 1)
-    column = np.arange(len(rows)) - (np.cumsum(count) - count)[owner]
+    origin_of_row = origins[rows]
+    count = np.bincount(origin_of_row, minlength=int(origins.max(initial=-1)) + 1)
+    # The place of each row among those of its origin.
+    column = np.arange(len(rows)) - (np.cumsum(count) - count)[origin_of_row]
     table = np.full((len(count), max(int(count.max(initial=0)), 1)), -1)
-    table[owner, column] = rows
+    table[origin_of_row, column] = rows
     return table
 
 
 def even_weights(collection: Collection) -> Floats:
-    """Return equal probabilities for the versions of each document, which add up to 1."""
+    """Return equal probabilities for the documents of each origin, which add up to 1."""
     origins = collection.origin_codes()
     weights: Floats = 1.0 / np.bincount(origins)[origins]
     return weights
 
 
-def adopted_weights(collection: Collection, levels: Floats, share: float) -> Floats:
-    """Return probabilities by which a share of the documents has an edited version.
+def adoption_weights(collection: Collection, levels: Floats, share: float) -> Floats:
+    """Return the probability of each document if a share of the origins has an edited version.
 
-    `levels` are −1 and 1 by row, NaN for no level. Documents without both levels stay as they are.
+    `levels` has −1 (as it is), 1 (edited) or NaN (no level) for each document. Origins without both
+    levels keep equal probabilities.
     """
     origins, weights = collection.origin_codes(), even_weights(collection)
-    n = int(origins.max(initial=-1)) + 1
-    high, low = (np.bincount(origins[levels == level], minlength=n)[origins] for level in (1, -1))
-    both = (high > 0) & (low > 0)
-    for level, count, part in ((1, high, share), (-1, low, 1 - share)):
-        of = both & (levels == level)
-        weights[of] = part / count[of]
-    weights[both & np.isnan(levels)] = 0.0
+    origin_count = int(origins.max(initial=-1)) + 1
+    # For each document, the number of documents of its origin with that level.
+    high_count = np.bincount(origins[levels == 1], minlength=origin_count)[origins]
+    low_count = np.bincount(origins[levels == -1], minlength=origin_count)[origins]
+    has_both = (high_count > 0) & (low_count > 0)
+    for level, count, probability in ((1, high_count, share), (-1, low_count, 1 - share)):
+        has_level = has_both & (levels == level)
+        weights[has_level] = probability / count[has_level]
+    weights[has_both & np.isnan(levels)] = 0.0
     return weights

@@ -1,4 +1,9 @@
-"""Effects of the factors of a designed collection, as one saved file."""
+"""Effects of the factors of a designed collection, as a result that can be saved.
+
+In a *designed collection*, each document is written in several *versions*, which differ in
+*factors*: properties with two levels, low (as it is) and high (changed). An *estimand* says how
+high a version ranks, or whether it is cited.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +43,7 @@ class EstimandUnit:
     digits: int
     """Decimals that are printed."""
     meaning: str
-    """What the value of one version is, as the tables print it."""
+    """Definition of the value of one version, as a phrase that tables print."""
 
 
 PRIMARY = "rank gap"
@@ -101,15 +106,16 @@ class DesignedFactor:
     high: str
     """Description of its high level."""
     analysed: bool = True
-    """Whether its effect is reported.
+    """Whether the effect is reported.
 
-    False if the check of the texts failed; the factor is then in the regression all the same.
+    False if a check showed that the factor did not change the texts as it should. It is then in the
+    regression, but not reported.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactorEffect:
-    """The effect of a factor, or how one factor changes another's effect (``length × words``)."""
+    """The effect of a factor, or the interaction of two factors (``length × words``)."""
 
     ranker: str
     """Name of the ranker."""
@@ -140,7 +146,7 @@ class FactorEffect:
     p_corrected: float
     """The p value, corrected over all rankers and effects of the estimand."""
     detectable: float
-    """Smallest effect that the table would show with 80 % power."""
+    """Smallest effect that would be shown with 80 % power, given the number of tests."""
     queries: int
     """Number of queries."""
     origins: int
@@ -160,17 +166,17 @@ class FactorEffect:
 
     @property
     def interaction(self) -> bool:
-        """Whether it is the effect of one factor on another's effect."""
+        """Whether this is the interaction of two factors, and not a main effect."""
         return " × " in self.effect
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file holds besides the fields."""
+        """Return values that a file holds besides the fields."""
         return {"is_shown": self.is_shown}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceEffect:
-    """What a text by a model gains, with and without the other factors."""
+    """The effect of a text being written by a model, with or without other factors."""
 
     ranker: str
     """Name of the ranker."""
@@ -232,16 +238,16 @@ class FactorEffects(
     Parameters
     ----------
     spec : mapping
-        How it was made: collection, design, rankers, versions.
+        How the effects were estimated: collection, design, rankers, versions.
     factors : tuple of DesignedFactor
-        What was varied.
+        The factors of the design.
     rows : tuple of FactorEffect
         Main effects and two-factor interactions of every ranker and estimand.
     sources : tuple of SourceEffect
-        The source's effect before and after holding the other factors; empty without a factor
-        ``source``.
+        The effect of the source with and without holding other factors constant; empty without a
+        factor ``source``.
     adoptions : tuple of AdoptionEffect
-        What edits do to exposure as more and more documents have them; empty without shares.
+        Change of exposure as more and more documents have an edit; empty if no shares were given.
     notes : tuple of Note
         What a reader should know.
     variations : mapping of str to Variation
@@ -259,17 +265,17 @@ class FactorEffects(
 
     @property
     def rankers(self) -> tuple[str, ...]:
-        """Names, in the order in which they were given."""
+        """Names of the rankers, in the order in which they were given."""
         return tuple(dict.fromkeys(row.ranker for row in self.rows))
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The rankers, as audits call them."""
+        """Names of the rankers; results of all kinds have this property."""
         return self.rankers
 
     @property
     def estimands(self) -> tuple[str, ...]:
-        """Estimands of the effects: ``rank gap``, or ``cited``, first."""
+        """Names of the estimands; the first is ``rank gap`` or ``cited``."""
         return tuple(dict.fromkeys(row.estimand for row in self.rows))
 
     @property
@@ -289,7 +295,10 @@ class FactorEffects(
         )
 
     def together(self, ranker: str) -> SourceEffect | None:
-        """Return what a model's text gains, first estimand; None without a factor ``source``."""
+        """Return the effect of all properties of a model's text together, on the first estimand.
+
+        None without a factor ``source``.
+        """
         key = ranker, self.primary, TOGETHER
         for row in self.sources:
             if (row.ranker, row.estimand, row.question) == key:

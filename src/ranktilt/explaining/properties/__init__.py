@@ -1,7 +1,8 @@
 """Why, without twins: which properties of documents go with the gap between two groups.
 
 Start with `gaps.explain_gaps`. `values` reads the properties: columns of numbers and features of
-texts. `outcomes` says where documents stand in a run: score, rank and the first k. `rows` puts both
-together, `result` holds what comes out; it is put into words in reporting. The statistics stand in
-`ranktilt.statistics.gelbach`. May import what `explaining` may. Tests: tests/explaining/properties.
+texts. `outcomes` says how high documents are in a run: by score, rank, or among the first k. `rows`
+puts both together, and `result` holds the gaps and their parts. The statistics are in
+`ranktilt.statistics.gelbach`, the sentences in `reporting`. May import what `explaining` may.
+Tests: tests/explaining/properties.
 """

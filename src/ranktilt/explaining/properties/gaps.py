@@ -1,10 +1,11 @@
 """Which properties go with the gap between groups that are no twins, run by run.
 
-For every document of a list: score (in standard deviations of the list's scores), rank, and whether
-it is among the first k. Each is regressed on the group with an effect of the query, without and
-with the properties, and the difference is split among them (Gelbach 2016; see
-`ranktilt.statistics.gelbach`). All of it is correlation: a ranker may go by something that comes
-with a property.
+A *list* is a query's ranking. An *outcome* says how high a document is in its list: by score (in
+standard deviations of the list's scores), by rank, or whether it is among the first k. Each outcome
+is regressed on the group with an effect of the query. The *gap* is the coefficient of the group. It
+changes once the properties are in the regression, and that change is split into *parts*, one for
+each property (Gelbach 2016; see `ranktilt.statistics.gelbach`). This shows correlation: a ranker
+may use something that comes with a property.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ from ranktilt.statistics.correction import correct, detectable_effect
 from ranktilt.statistics.gelbach import DRAWS, Decomposition, PropertyShare, decompose
 
 CUTOFF = 10
-"""Ranks that ``first ranks`` counts, unless another number is given."""
+"""Default number of ranks that count as the first ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapOptions:
-    """How gaps are split, as the parameters of `explain_gaps` say."""
+    """How gaps are split into parts."""
 
     cutoff: int
-    """Number of ranks that the outcome ``first ranks`` counts."""
+    """Number of ranks that count as the first ones, in the outcome ``first ranks``."""
     draws: int
-    """Number of joint draws from which the intervals of parts are made."""
+    """Number of random draws of all estimates together, for the intervals of parts."""
     seed: int
-    """Seed of the draws."""
+    """Random seed of the draws."""
     correction: str
-    """How p-values are corrected."""
+    """Correction of p-values: ``holm`` or ``bonferroni``."""
 
 
 def explain_gaps(
@@ -73,10 +74,10 @@ def explain_gaps(
     Parameters
     ----------
     collection : Collection
-        Documents with groups and properties; with texts, or labels alone, as `ranktilt.labelled`
-        returns it.
+        Documents with groups and properties. They may have no texts, as those that
+        `ranktilt.labelled` returns.
     runs : Run or sequence of Run
-        Lists as they were ranked. A run cut to the best results answers only for these.
+        The runs to explain. If a run is cut to the top results, gaps are about these alone.
     properties : sequence of str or TextProbe, optional
         Columns of numbers, or probes of texts such as ``"readability"``; by default all columns of
         numbers, and length, sentence length, reading difficulty, type/token ratio and query words
@@ -84,13 +85,15 @@ def explain_gaps(
     by : str, optional
         Column that groups the documents.
     pairs : sequence of (str, str), optional
-        Groups to compare; if a gap is above 0, the first ranks higher. All by default.
+        Pairs of groups to compare, all by default. If a gap is above 0, the first group ranks
+        higher.
     cutoff : int, optional
         Number of ranks that count as the first ones.
     draws, seed : int, optional
-        Joint draws behind the intervals of parts, and their seed.
+        Number of random draws of all estimates together, for the intervals of parts, and their
+        seed.
     correction : {"holm", "bonferroni"}, optional
-        Correct the p of all gaps in one outcome together, and the p of all its parts.
+        Correction over all gaps in one outcome, and over all their parts.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def explain_gaps(
     if cutoff < 1:
         raise UserError(f"expected a cutoff of at least 1, got {cutoff}")
     options = GapOptions(cutoff=cutoff, draws=draws, seed=seed, correction=correction)
-    runs = named_apart(require_runs(runs))  # no two runs share a name, which results go by
+    runs = named_apart(require_runs(runs))  # results name runs, so no two may share a name
     groups, pair_names = grouped_pairs(collection, by, pairs)
     table = measure_properties(collection, groups, properties)
     measured = GroupedProperties(collection=collection, groups=groups, table=table)
@@ -137,11 +140,12 @@ def explain_gaps(
 
 
 def are_mostly_twins(collection: Collection, by: str) -> bool:
-    """Return whether the texts of some two groups are mostly twins.
+    """Return whether the texts of any two groups are mostly twins.
 
-    Twins are then the better comparison, as they differ in nothing but the group. Mostly means that
-    there are at least half as many pairs of twins as documents in the smaller of both groups. A
-    collection without texts (labels alone) is never compared by twins.
+    Twins are documents of the same origin in different groups. They are then the better comparison,
+    because they differ in little but the group. Two groups are mostly twins if there are at least
+    half as many pairs of twins as documents in the smaller group. A collection without texts is
+    never compared by twins.
     """
     if not has_texts(collection):
         return False
@@ -154,7 +158,7 @@ def are_mostly_twins(collection: Collection, by: str) -> bool:
 
 
 def pair_gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iterator[ExplainedGap]:
-    """Yield the gap of one run and pair in every outcome, not yet corrected."""
+    """Yield the gap of one run and pair of groups in every outcome, with p not yet corrected."""
     if not rows.list_count:
         raise UserError(
             f"{run}: no list holds documents of both {pair[0]} and {pair[1]} with a value of every "
@@ -236,17 +240,17 @@ def corrected_gaps(gaps: Sequence[ExplainedGap], correction: str) -> tuple[Expla
     """Correct the p of gaps, and those of parts, over all runs and pairs of each outcome."""
     corrected: list[ExplainedGap] = []
     for outcome in dict.fromkeys(gap.outcome for gap in gaps):
-        family = [gap for gap in gaps if gap.outcome == outcome]
-        gap_ps = correct([gap.p for gap in family], correction)
-        parts = chain.from_iterable(gap.parts for gap in family)
+        outcome_gaps = [gap for gap in gaps if gap.outcome == outcome]
+        gap_ps = correct([gap.p for gap in outcome_gaps], correction)
+        parts = chain.from_iterable(gap.parts for gap in outcome_gaps)
         part_ps = correct([part.p for part in parts], correction).tolist()
-        family_size = max(int((~np.isnan(gap_ps)).sum()), 1)
+        test_count = max(int((~np.isnan(gap_ps)).sum()), 1)
         start = 0
-        for gap, p in zip(family, gap_ps.tolist(), strict=True):
+        for gap, p in zip(outcome_gaps, gap_ps.tolist(), strict=True):
             end = start + len(gap.parts)  # `part_ps` has the parts of one gap after the other
             gap_parts = tuple(_with_corrected_ps(gap.parts, part_ps[start:end]))
             start = end
-            detectable = detectable_effect(gap.error, family_size, gap.effective_n)
+            detectable = detectable_effect(gap.error, test_count, gap.effective_n)
             corrected.append(replace(gap, p_corrected=p, detectable=detectable, parts=gap_parts))
     return tuple(corrected)
 
@@ -258,7 +262,7 @@ def _with_corrected_ps(parts: Sequence[GapPart], ps: Sequence[float]) -> Iterato
 
 
 def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
-    """Count how many of the documents with a group a run's lists hold."""
+    """Count the documents with a group, and how many of them a run's lists hold."""
     return ListCoverage(
         run=run.name,
         queries=len(run.queries),
@@ -270,12 +274,15 @@ def _coverage(run: Run, entries: RunEntries, groups: Groups) -> ListCoverage:
 def _merge_runs(
     left_out: Sequence[LeftOutProperty], runs: Sequence[str]
 ) -> tuple[LeftOutProperty, ...]:
-    """Return each property that is left out; if all runs leave it out, once and without a run."""
-    by_run = list(dict.fromkeys(left_out))
+    """Return the properties that are left out, without repetition.
+
+    A property that all runs leave out for the same reason is returned once, without a run.
+    """
+    distinct = list(dict.fromkeys(left_out))
     merged: list[LeftOutProperty] = []
-    for missing in by_run:
-        in_every_run = all(replace(missing, run=run) in by_run for run in runs)
-        merged.append(replace(missing, run="") if in_every_run else missing)
+    for missing in distinct:
+        is_in_every_run = all(replace(missing, run=run) in distinct for run in runs)
+        merged.append(replace(missing, run="") if is_in_every_run else missing)
     return tuple(dict.fromkeys(merged))
 
 

@@ -1,4 +1,7 @@
-"""Outcomes: the numbers that say how high a document is in a list, by score, rank or top k."""
+"""Outcomes: the numbers that say how high a document is in a list, by score, rank or top k.
+
+A *list* is a query's ranking in a run; an *entry* is a document in a list.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class RunEntries:
         outcomes: dict[Outcome, Floats] = {}
         # A run that has only an order says nothing about distances between documents.
         if run.scored:
-            outcomes["score"] = _standardized(ranking)[is_known]
+            outcomes["score"] = _standardized_scores(ranking)[is_known]
         outcomes["rank"] = -_middle_ranks(ranking)[is_known]
         outcomes["first ranks"] = 100 * probability_within(ranking, cutoff)[is_known]
         query = ranking.query[is_known]
@@ -54,28 +57,30 @@ class RunEntries:
         )
 
 
-def _standardized(ranking: Ranking) -> Floats:
+def _standardized_scores(ranking: Ranking) -> Floats:
     """Return scores minus the mean of their list, in the list's standard deviations.
 
-    0 in a list whose documents are all tied.
+    They are 0 in a list whose documents are all tied.
     """
     count = np.maximum(np.diff(ranking.offsets), 1)
     mean = _list_sums(ranking, ranking.scores) / count
     centred = ranking.scores - mean[ranking.query]
     deviation = np.sqrt(_list_sums(ranking, np.square(centred)) / count)[ranking.query]
-    is_tied = np.repeat(ranking.sizes, ranking.sizes) == count[ranking.query]
+    # `ranking.sizes` are the numbers of tied entries; here one of them is the whole list.
+    is_all_tied = np.repeat(ranking.sizes, ranking.sizes) == count[ranking.query]
     standardized = np.zeros(len(centred))
-    np.divide(centred, deviation, out=standardized, where=~is_tied)
+    np.divide(centred, deviation, out=standardized, where=~is_all_tied)
     return standardized
 
 
 def _middle_ranks(ranking: Ranking) -> Floats:
     """Return the rank of each entry, from 1; tied documents have the middle of their ranks."""
+    # For each set of tied entries, the number of entries above it and its own size.
     middle = ranking.before + (ranking.sizes + 1) / 2
     ranks: Floats = np.repeat(middle, ranking.sizes)
     return ranks
 
 
 def _list_sums(ranking: Ranking, values: Floats) -> Floats:
-    """Return the sum of some values over each list."""
+    """Return the sum of the entries' values in each list."""
     return sums(ranking.query, values, len(ranking.offsets) - 1)

@@ -1,4 +1,8 @@
-"""Gaps between groups, and the parts of them that go with properties: data only."""
+"""Gaps between groups, and the parts of them that go with properties: data only.
+
+A *list* is a query's ranking; an *entry* is a document in a list. An *outcome* says how high an
+entry is in its list. A *gap* is the mean difference between two groups in an outcome, within lists.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ FEWEST = 10
 """Smallest effective number of queries or documents for which a gap is tested."""
 
 Outcome = Literal["score", "rank", "first ranks", "cited"]
-"""What a gap is in: standard deviations of the list's scores, ranks, percent of the first k, or
-percent of the pages that are cited."""
+"""An outcome: score in standard deviations of the list's scores, rank, whether an entry is among
+the first k, or whether a page is cited (the last two in percent)."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """All outcomes; reports show the first of them that a run has."""
 
@@ -25,8 +29,8 @@ Reason = Literal["no number", "mostly unknown", "one value", "follows"]
 
 - ``no number``: the column has no numbers.
 - ``mostly unknown``: more than half of the documents have no value.
-- ``one value``: it does not vary within lists.
-- ``follows``: the groups and the properties before it determine it exactly.
+- ``one value``: the property does not vary within lists.
+- ``follows``: the group and the properties before it determine the property exactly.
 """
 
 
@@ -37,21 +41,21 @@ class GapProperty:
     name: str
     """Name of the property."""
     unit: str
-    """What its numbers count, such as ``words``; empty where a column does not say."""
+    """Unit of the values, such as ``words``; empty for a column."""
     kind: Literal["column", "text", "list"]
-    """Where it comes from: the label file, the texts, or the list that holds the document."""
+    """Where the values come from: a column, the texts, or the list that holds the document."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutProperty:
-    """A property that explains no part of any gap, or of one run's gaps, and why."""
+    """A property that is not in the regressions of any run, or of one run, and why."""
 
     name: str
     """Name of the property."""
     reason: Reason
-    """Why it is left out."""
+    """Why the property is left out."""
     run: str = ""
-    """The only run that it is left out of; empty where it is left out of all."""
+    """The run that leaves it out; empty if all runs do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +84,10 @@ class GapPart:
     property_name: str
     """Name of the property."""
     value: float
-    """Γ·β of `ranktilt.statistics.gelbach`, in the outcome's unit.
+    """The part of the gap, in the outcome's unit.
 
-    It is `difference` times `coefficient` divided by `spread`. Above 0 if the property makes the
-    gap in favour of the first group larger.
+    It is Γ·β of Gelbach's decomposition: `difference` times `coefficient` divided by `spread`.
+    Above 0 if the property moves the gap in favour of the first group.
     """
     low: float
     """Lower end of the 95 % interval."""
@@ -92,31 +96,29 @@ class GapPart:
     error: float
     """Standard error."""
     p: float
-    """Smallest level at which the interval excludes 0; NaN if there is too little data to test.
-
-    See `ranktilt.statistics.inversion`.
-    """
+    """Smallest level at which the interval excludes 0; NaN if there is too little data to test."""
     p_corrected: float
     """`p`, corrected for the tests of all runs, pairs and properties of one outcome."""
     difference: float
-    """Γ: how much more of the property the first group has within lists, in its unit."""
+    """Γ: mean of the first group minus that of the second within lists, in the property's unit."""
     difference_low: float
-    """Lower end of its 95 % interval."""
+    """Lower end of the 95 % interval of `difference`."""
     difference_high: float
-    """Upper end of its 95 % interval."""
+    """Upper end of the 95 % interval of `difference`."""
     coefficient: float
-    """β times `spread`: how much the outcome changes with one standard deviation of the property.
+    """β times `spread`: change of the outcome with one standard deviation of the property.
 
-    Group and other properties are equal.
+    The group and the other properties are held constant.
     """
     coefficient_low: float
-    """Lower end of its 95 % interval."""
+    """Lower end of the 95 % interval of `coefficient`."""
     coefficient_high: float
-    """Upper end of its 95 % interval."""
+    """Upper end of the 95 % interval of `coefficient`."""
     spread: float
     """Standard deviation of the property within lists."""
     inflation: float
-    """Variance inflation factor: 1 for a property that goes with no other, nor with the group."""
+    """Variance inflation factor: 1 for a property that correlates neither with the group nor with
+    other properties."""
 
     @property
     def is_shown(self) -> bool:
@@ -135,7 +137,7 @@ class ExplainedGap:
     run: str
     """Name of the run."""
     outcome: Outcome
-    """The outcome of which this is the gap; it gives the unit."""
+    """The outcome in which the groups differ; its unit is that of the gap."""
     group_a: str
     """The first group."""
     group_b: str
@@ -153,28 +155,26 @@ class ExplainedGap:
     p_corrected: float
     """`p`, corrected for the tests of all runs and pairs of one outcome."""
     detectable: float
-    """Smallest gap that would be shown four times in five (`detectable_effect`)."""
+    """Smallest gap that would be shown with 80 % power."""
     remaining: float
     """The gap between documents with equal properties."""
     remaining_low: float
-    """Lower end of its 95 % interval."""
+    """Lower end of the 95 % interval of `remaining`."""
     remaining_high: float
-    """Upper end of its 95 % interval."""
+    """Upper end of the 95 % interval of `remaining`."""
     explained: float
     """The sum of all parts: `value` minus `remaining`."""
     explained_low: float
-    """Lower end of its 95 % interval."""
+    """Lower end of the 95 % interval of `explained`."""
     explained_high: float
-    """Upper end of its 95 % interval."""
+    """Upper end of the 95 % interval of `explained`."""
     parts: tuple[GapPart, ...]
-    """One for each property, in the order in which they were given."""
+    """A part for each property, in the order in which the properties were given."""
     queries: int
     """Number of lists that hold both groups."""
     documents: int
-    """Number of different documents of both groups.
-
-    Twins, which are versions of one document by different sources, count once.
-    """
+    """Number of different documents of both groups; twins, which have the same origin, count
+    once."""
     entries: int
     """Number of entries of both groups over all lists, with a value of every property."""
     dropped: int
@@ -182,8 +182,7 @@ class ExplainedGap:
     effective_n: float
     """Effective number of queries or of documents, whichever is smaller.
 
-    It is the number of equally weighted ones that would be as informative; see
-    `ranktilt.statistics.two_way.effective_number`.
+    It is the number of equally weighted queries (or documents) that would be as informative.
     """
 
     @property
@@ -198,7 +197,7 @@ class ExplainedGap:
 
     @property
     def clearness(self) -> float:
-        """How many standard errors the gap is from 0; orders gaps of different units."""
+        """Size of the gap in standard errors, by which gaps of different units are sorted."""
         return abs(self.value / self.error) if self.error > 0 else 0.0
 
     @property
@@ -214,7 +213,7 @@ class ExplainedGap:
         return part.value / self.value if self.is_shown else np.nan
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file holds besides the fields."""
+        """Return values that a file holds besides the fields."""
         return {"is_shown": self.is_shown}
 
 
@@ -231,19 +230,19 @@ class ExplainedGaps(
     Parameters
     ----------
     spec : mapping
-        How it was made: collection, runs, versions.
+        How the explanation was made: collection, runs, versions.
     by : str
         The column that groups the documents.
     cutoff : int
-        How many ranks ``first ranks`` counts.
+        Number of ranks that count as the first ones, in the outcome ``first ranks``.
     properties : tuple of GapProperty
-        What was measured, in the order of the parts.
+        The measured properties, in the order of the parts.
     gaps : tuple of ExplainedGap
-        One for each run, outcome and pair of groups.
+        A gap for each run, outcome and pair of groups.
     left_out : tuple of LeftOutProperty
-        Properties that are in no part.
+        Properties without a part, and why.
     coverage : tuple of ListCoverage
-        What the lists of each run hold.
+        How many documents the lists of each run hold.
     has_twins : bool
         Whether some documents are twins across groups, so that a stronger comparison is possible.
     has_texts : bool

@@ -1,4 +1,8 @@
-"""The rows of a regression: documents of two groups in a run's lists, and their properties."""
+"""The rows of a regression: documents of two groups in a run's lists, and their properties.
+
+A *list* is a query's ranking in a run; an *entry* is a document in a list. Each row of the
+regression is an entry.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +26,15 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 MOST_UNKNOWN = 0.5
-"""Largest share of documents without a value of a property.
+"""Maximum share of entries without a value of a property.
 
-Above it, the property is left out. Below it, the documents without a value are left out.
+If there are more, the property is left out. Otherwise the entries without a value are left out.
 """
 _LEAST_OWN_VARIANCE = 1e-8
-"""Share of a property's variance within lists that the properties before it must leave open."""
+"""Share of a property's variance within lists that must be left once the group and the properties
+before it are accounted for; below it, they determine the property."""
 _ROUNDING_VARIANCE = 1e-12
-"""Largest variance within lists, relative to the square of the largest value, that is rounding."""
+"""Variance within lists that rounding may cause, relative to the square of the largest value."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,9 +44,9 @@ class GroupedProperties:
     collection: Collection
     """The collection."""
     groups: Groups
-    """The groups of its documents."""
+    """Group of each document."""
     table: PropertyTable
-    """The properties."""
+    """Value of each property for each document."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,9 +56,9 @@ class PairRows:
     entries: RunEntries
     """All entries of the run."""
     rows: Ints
-    """Index of the entry of each row: entries of either group, with a value of every property."""
+    """Index in `entries` of each row: entries of either group, with a value of every property."""
     side: Floats
-    """1 for a row of the first group, 0 for one of the second."""
+    """1 for a row of the first group, 0 for a row of the second."""
     properties: Floats
     """Values of the properties, shape (n_rows, n_properties)."""
     names: tuple[str, ...]
@@ -76,16 +81,17 @@ class PairRows:
         names = [measurement.about.name for measurement in properties]
         left_out = []
         is_mostly_unknown = np.isnan(values).mean(axis=0) > MOST_UNKNOWN
-        for name in np.array(names)[is_mostly_unknown].tolist():
-            left_out.append(LeftOutProperty(name=name, reason="mostly unknown"))
-        known_names = [
-            name for name, unknown in zip(names, is_mostly_unknown, strict=True) if not unknown
-        ]
+        known_names = []
+        for name, is_unknown in zip(names, is_mostly_unknown.tolist(), strict=True):
+            if is_unknown:
+                left_out.append(LeftOutProperty(name=name, reason="mostly unknown"))
+            else:
+                known_names.append(name)
         values = values[:, ~is_mostly_unknown]
         is_known = ~np.isnan(values).any(axis=1)
         rows, values = pair_entries[is_known], values[is_known]
-        is_compared = _in_long_lists(entries.query[rows])
-        rows, values = rows[is_compared], values[is_compared]
+        has_company = _share_list(entries.query[rows])
+        rows, values = rows[has_company], values[has_company]
         side = (group[rows] == first).astype(np.float64)
         chosen, dependent = _independent_columns(side, values, entries.query[rows], known_names)
         return cls(
@@ -144,27 +150,27 @@ def _property_values(
     return np.stack(columns, axis=1)
 
 
-def _in_long_lists(query: Ints) -> Bools:
-    """Tell which rows are not the only one of their list: a single document has no gap."""
+def _share_list(query: Ints) -> Bools:
+    """Tell which rows share their list with another row, because a single document has no gap."""
     count = np.bincount(query) if len(query) else np.empty(0, dtype=np.int64)
-    is_long: Bools = count[query] > 1
-    return is_long
+    has_company: Bools = count[query] > 1
+    return has_company
 
 
 def _independent_columns(
     side: Floats, values: Floats, query: Ints, names: Sequence[str]
 ) -> tuple[list[int], list[LeftOutProperty]]:
-    """Choose the properties that vary within lists, and that those before them do not determine.
+    """Choose the properties that vary within lists and do not follow from earlier ones.
 
-    Returns the columns of these properties, and the others with the reason. It is a Gram–Schmidt
-    process: from each property, what the side and the chosen properties explain is subtracted, and
-    it is chosen if anything but rounding is left.
+    This is a Gram–Schmidt process. From each property, the projection on the side and on the
+    properties chosen so far is subtracted. The property is chosen if more than rounding is left.
+    Returns the columns of the chosen properties, and the other properties with the reason.
     """
     chosen: list[int] = []
     left_out: list[LeftOutProperty] = []
     if not len(side) or not names:  # no row, or every property is mostly unknown
         return chosen, left_out
-    basis = _normed(centred_within(side[:, None], query))
+    basis = _unit_length(centred_within(side[:, None], query))
     centred = centred_within(values, query)
     for column, name in enumerate(names):
         property_values = centred[:, column]
@@ -174,17 +180,17 @@ def _independent_columns(
             left_out.append(LeftOutProperty(name=name, reason="one value"))
             continue
         rest = property_values - basis @ (basis.T @ property_values)
-        rest = rest - basis @ (basis.T @ rest)  # twice, for what rounding leaves
+        rest = rest - basis @ (basis.T @ rest)  # a second time, because of rounding errors
         if float(rest @ rest) <= _LEAST_OWN_VARIANCE * variance:
             left_out.append(LeftOutProperty(name=name, reason="follows"))
             continue
-        basis = np.column_stack([basis, _normed(rest[:, None])])
+        basis = np.column_stack([basis, _unit_length(rest[:, None])])
         chosen.append(column)
     return chosen, left_out
 
 
-def _normed(column: Floats) -> Floats:
-    """Return a column of length 1; one of zeros as it is."""
-    size = float(np.sqrt(np.square(column).sum()))
-    unit: Floats = column / size if size > 0 else column
+def _unit_length(column: Floats) -> Floats:
+    """Return a column divided by its length; a column of zeros stays as it is."""
+    length = float(np.sqrt(np.square(column).sum()))
+    unit: Floats = column / length if length > 0 else column
     return unit

@@ -1,4 +1,7 @@
-"""Properties of documents as numbers: columns that hold some, and features of texts."""
+"""Properties of documents as numbers: columns of the collection, and features of texts.
+
+A *probe* measures a feature of each text, such as its length.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,15 @@ from ranktilt.generation.versions.design import PREFIX
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PropertyName = str | TextProbe
-"""A column of numbers, a probe's text, or a probe."""
+"""Name of a column of numbers, text that names a probe, or a probe."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeasuredProperty:
-    """A property, and its value of every document."""
+    """A property, and its value for every document."""
 
     about: GapProperty
-    """Name and unit."""
+    """Name, unit and kind of the property."""
     values: Floats
     """Value of each document, in the order of ``collection.docs``; NaN if unknown."""
     probe: TextProbe | None = None
@@ -45,7 +48,7 @@ class MeasuredProperty:
 
     @classmethod
     def from_column(cls, name: str, column: pl.Series) -> MeasuredProperty:
-        """Take a column of numbers."""
+        """Make a property of a column of numbers; infinite values count as unknown."""
         values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
         about = GapProperty(name=name, unit="", kind="column")
         return cls(about=about, values=np.where(np.isfinite(values), values, np.nan))
@@ -76,13 +79,13 @@ class PropertyTable:
     measured: tuple[MeasuredProperty, ...]
     """Properties with their values."""
     left_out: tuple[LeftOutProperty, ...]
-    """Columns that hold no numbers."""
+    """Columns without numbers."""
     has_texts: bool
     """Whether the collection has texts."""
 
 
 class NoPropertiesError(UserError):
-    """Documents that have neither a column of numbers nor a text."""
+    """Error for documents that have neither a column of numbers nor a text."""
 
     def __init__(self, collection: Collection, left_out: Sequence[LeftOutProperty]) -> None:
         holder = collection.spec.get("labels", "the collection")
@@ -104,8 +107,8 @@ def has_texts(collection: Collection) -> bool:
 def text_features() -> list[TextProbe]:
     """Return the features of texts that are measured by default.
 
-    Perplexity and specificity are not among them: they learn from the texts of one group. Such a
-    number tells the groups apart by itself, and would get a part of the gap without reason.
+    Perplexity and specificity are not among them, because they learn from the texts of one group.
+    That alone makes their values differ between groups, and would give them a part of the gap.
     """
     return [
         WordsProbe(),
@@ -123,15 +126,24 @@ def measure_properties(
     *,
     with_query_words: bool = True,
 ) -> PropertyTable:
-    """Measure columns of numbers, or probes of texts, by their names; all by default.
+    """Read columns of numbers, and measure features of texts.
 
-    Without `with_query_words` the default leaves out what a text shares with its query, because
-    queries are ids.
+    Parameters
+    ----------
+    collection : Collection
+        The documents.
+    groups : Groups
+        The groups that are compared; their own column is no property.
+    names : sequence of str or TextProbe, or None
+        Columns and probes; None for all columns of numbers and the default features of texts.
+    with_query_words : bool, optional
+        Whether the default features include the share of a query's words; False if the collection
+        has no texts of queries.
 
     Raises
     ------
     UserError
-        If a property is unknown, named twice or no number, or there is none.
+        If a property is unknown, given twice or not a number, or there are no properties.
     """
     if names is None:
         return _all_properties(collection, groups, with_query_words=with_query_words)
@@ -177,16 +189,16 @@ def _all_properties(
 
 def _columns(collection: Collection, groups: Groups) -> list[pl.Series]:
     """Return the columns that may be properties: no ids, texts, groups or levels of a design."""
-    other_columns = {*DOC_COLUMNS, groups.by, POOL}
+    reserved_names = {*DOC_COLUMNS, groups.by, POOL}
     return [
         column
         for column in collection.docs.iter_columns()
-        if column.name not in other_columns and not column.name.startswith(PREFIX)
+        if column.name not in reserved_names and not column.name.startswith(PREFIX)
     ]
 
 
 def _numbers(column: pl.Series) -> pl.Series | None:
-    """Return a column as numbers; None where it holds none."""
+    """Return a column as numbers; None if it holds none."""
     if column.dtype == pl.Boolean:
         return column.cast(pl.Int64)
     if column.dtype == pl.Binary or column.dtype.is_nested():
@@ -196,7 +208,7 @@ def _numbers(column: pl.Series) -> pl.Series | None:
 
 
 def _named_column(column: pl.Series) -> MeasuredProperty:
-    """Return a column as a property; `UserError` where it holds no numbers."""
+    """Return a column as a property; `UserError` if it holds no numbers."""
     numbers = _numbers(column)
     if numbers is None:
         raise UserError(f"property {column.name!r}: expected a column of numbers")
@@ -206,7 +218,10 @@ def _named_column(column: pl.Series) -> MeasuredProperty:
 def _named_probe(
     name: PropertyName, collection: Collection, groups: Groups, columns: list[str]
 ) -> MeasuredProperty:
-    """Measure a feature of texts; `UserError` where there is none of this name."""
+    """Measure a feature of texts; `UserError` if there is none of this name.
+
+    `columns` are the names of columns of numbers, for the error.
+    """
     if isinstance(name, str) and not has_texts(collection):
         raise unknown("property", name, columns)
     if isinstance(name, str) and name.split(":")[0].split("(")[0] not in probe_classes():

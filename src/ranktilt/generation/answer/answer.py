@@ -1,4 +1,8 @@
-"""Documents from queries by a language model: training data for a ranker, or documents to rank."""
+"""Documents that a language model writes from queries, to train a ranker or to be ranked.
+
+The model's answer to a query becomes a document of the new collection. A *source* is the author of
+documents: here the model, or the model at one temperature where there are several.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
 HUMAN = "human"
-"""Name that no written source may have."""
+"""Source of documents by people, whose name no new source may have."""
 _ANSWER_TOKENS = 200
 """Expected tokens of an answer, by which a price is estimated before anything is asked."""
 
@@ -36,32 +40,34 @@ class AnswerInputs(GenerationInputs):
     settings: Answering
     """How queries are answered."""
     queries: pl.DataFrame
-    """Queries to answer, `settings.n` times each."""
+    """Queries to answer, each with `settings.n` documents."""
     ids: Mapping[str, pl.Series]
-    """Ids of the documents, by source."""
+    """Ids of the documents, by source; those of one query follow each other."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnsweredQueries(Generated):
     """Documents that a language model wrote from queries, as a collection.
 
-    A document's `origin` is its id, because it was made of no other document. ``query_id`` is its
-    query, whose further columns, such as a domain, the document has too. The judgments are made,
-    not judged: each document is relevant, grade 1, to its query.
+    A document's `origin` is its own id, because it was made from no other document. ``query_id`` is
+    the id of the query it was written from. Further columns of queries, such as a domain, are
+    copied to their documents. Nobody graded the documents: each counts as relevant, with grade 1,
+    to its query.
     """
 
 
 def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> AnswerInputs:
-    """Prepare the requests for the judged queries, or for all if nothing is judged.
+    """Prepare the requests for the judged queries, or for all queries if nothing is judged.
 
-    Nothing is asked yet.
+    Nothing is sent yet.
 
     Raises
     ------
     UserError
-        If there is no query, or one without text; for the source ``"human"``; for ids that no file
-        of judgments could hold.
+        If there is no query, a query has no text, the new source is called ``"human"``, or an id
+        holds a sign that a file of judgments cannot hold.
     """
+    # All queries if nothing is judged.
     queries = collection.queries_with_judgments.head(answering.first or collection.queries.height)
     if not queries.height:
         raise UserError("there is no query to write a document for")
@@ -70,48 +76,50 @@ def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> A
         raise UserError(f"query {blank['id'][0]!r} has no text to write a document for")
     sources = {}
     for temperature in answering.temperatures:
-        sources[_source(llm, temperature, answering)] = answering.sampling(temperature)
+        sources[_source_name(llm, temperature, answering)] = answering.sampling(temperature)
     if HUMAN in sources:
         raise UserError(
             f"source {HUMAN!r} is reserved for documents by people; choose another name"
         )
-    ids = {source: _ids(queries["id"], source, answering.n) for source in sources}
+    ids = {source: _document_ids(queries["id"], source, answering.n) for source in sources}
     tasks = list[GenerationTask]()
     for text in queries["text"]:
-        for draw in range(answering.n):
-            tasks.append(GenerationTask(row=len(tasks), text=text, title="", draw=draw))
+        for index in range(answering.n):
+            tasks.append(GenerationTask(row=len(tasks), text=text, title="", answer_index=index))
     return AnswerInputs(
         settings=answering,
         template=answer_template(answering.prompt),
         sources=sources,
         tasks=tuple(tasks),
-        chosen=len(tasks),
+        text_count=len(tasks),
         answer_tokens=_ANSWER_TOKENS,
         queries=queries,
         ids=ids,
     )
 
 
-def _source(llm: LLM, temperature: float, answering: Answering) -> str:
-    """Name the source of a temperature."""
+def _source_name(llm: LLM, temperature: float, answering: Answering) -> str:
+    """Name the source of a temperature, such as ``gpt-4-tmp0.2`` where there are several."""
     if answering.source:
         return answering.source
-    has_several = len(answering.temperatures) > 1
-    return model_name(llm) + (f"-tmp{float(temperature)!r}" if has_several else "")
+    if len(answering.temperatures) == 1:
+        return model_name(llm)
+    return f"{model_name(llm)}-tmp{float(temperature)}"
 
 
-def _ids(queries: pl.Series, source: str, count: int) -> pl.Series:
+def _document_ids(query_ids: pl.Series, source: str, count: int) -> pl.Series:
     """Name the documents of a source, `count` for each query."""
-    names = []
-    for query in queries:
-        for draw in range(count):
-            name = f"{query}-{source}-{draw + 1}"
-            if any(sign in name for sign in "\t\r\n"):
+    document_ids = []
+    for query_id in query_ids:
+        for number in range(1, count + 1):
+            document_id = f"{query_id}-{source}-{number}"
+            if any(sign in document_id for sign in "\t\r\n"):
                 raise UserError(
-                    f"id {name!r} has a tab or line end in it, which a qrels file cannot hold"
+                    f"id {document_id!r} has a tab or line end in it, which a qrels file cannot "
+                    "hold"
                 )
-            names.append(name)
-    return pl.Series("id", names)
+            document_ids.append(document_id)
+    return pl.Series("id", document_ids)
 
 
 def answer(
@@ -126,14 +134,14 @@ def answer(
     Each answer goes into the journal first, so you never pay twice for an interrupted call.
     Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is
     requested, up to ``answering.attempts``. A prompt contains the query and nothing else: no
-    document, no judgment. Askari et al., A Test Collection of Synthetic Documents for Training
-    Rankers, CIKM 2023.
+    document, no judgment. Askari et al. make training data in this way (A Test Collection of
+    Synthetic Documents for Training Rankers, CIKM 2023).
 
     Parameters
     ----------
     collection : Collection
-        Its queries with a judgment are answered, or all if nothing is judged; queries alone are
-        read by `ranktilt.data.queries.read_queries`.
+        Its queries with a judgment are answered, or all if nothing is judged.
+        `ranktilt.data.queries.read_queries` reads a collection of queries alone.
     llm : LLM
         The model, such as ``ranktilt.llm.base.llm("openai:NAME")``.
     answering : Answering, optional
@@ -149,8 +157,8 @@ def answer(
     Raises
     ------
     UserError
-        As in `prepare_answers`, or if the model cannot be asked; answers until then are in the
-        journal.
+        If a query cannot be answered or the documents cannot be named (see `prepare_answers`), or
+        if the model cannot be asked. Answers that came before the error are in the journal.
     """
     inputs = prepare_answers(collection, llm, answering or Answering())
     llm.check()
@@ -162,11 +170,12 @@ def answer(
         ),
     }
     outcomes = {}
-    with journal_of(llm) if journal is None else journal as known:
+    journal = journal_of(llm) if journal is None else journal
+    with journal:  # A closed journal opens again when it is used next.
         for source, sampling in inputs.sources.items():
             config = RoundConfig(
                 llm=llm,
-                journal=known,
+                journal=journal,
                 sampling=sampling,
                 template=inputs.template,
                 check=check_answer,
@@ -178,8 +187,14 @@ def answer(
         _documents(llm, inputs, source, outcome.accepted) for source, outcome in outcomes.items()
     )
     qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
+    answered = Collection(
+        docs=docs,
+        queries=inputs.queries,
+        qrels=qrels,
+        spec={**spec["collection"], "answer": spec},
+    )
     return AnsweredQueries(
-        collection=Collection(docs, inputs.queries, qrels, {**spec["collection"], "answer": spec}),
+        collection=answered,
         left_out=left_out_of(outcomes, inputs.ids),
         answers=answers_of(outcomes, inputs.ids),
         summaries=summaries(inputs, outcomes),
@@ -190,8 +205,12 @@ def answer(
 def _documents(
     llm: LLM, inputs: AnswerInputs, source: str, answers: Mapping[int, str]
 ) -> pl.DataFrame:
-    """Return the documents of a source, with the columns of their queries."""
+    """Return the documents of a source, with the columns of their queries.
+
+    `answers` are the accepted ones, by the row of their task.
+    """
     rows = sorted(answers)
+    # Each query has `n` tasks in a row.
     queries = inputs.queries[[row // inputs.settings.n for row in rows]]
     ids, query_ids = inputs.ids[source].gather(rows), queries["id"]
     texts = [answers[row] for row in rows]
@@ -207,4 +226,5 @@ def _documents(
         "temperature": pl.lit(temperature, dtype=pl.Float64),
         "prompt": pl.lit(inputs.template.name),
     }
+    # Columns of type Binary hold raw JSON (see `Collection`), which stays with the queries.
     return queries.drop("text").select(pl.exclude(pl.Binary)).with_columns(**columns)

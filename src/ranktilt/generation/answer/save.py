@@ -17,20 +17,20 @@ from ranktilt.generation.datacard_sections import (
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 
 KIND = "answers"
-"""Kind of the folder, in its manifest."""
+"""Kind of generated documents, a key of `ranktilt.generation.manifest.COMMANDS`."""
 _JUDGMENTS = (
     "Made, not judged: each document counts as relevant (grade 1) to the query it was written "
     "from. Nobody has checked whether it answers the query, or whether it is true. Measures "
     "computed with these judgments alone only say how well a ranker matches a document with its "
     "own query."
 )
-"""What the data card says of the judgments."""
+"""Paragraph on judgments in the data card."""
 _LICENCE = (
     "The queries keep their licence. The terms of the model, or of its provider, say what you may "
     "do with its answers, such as whether you may train a model on them. The program that wrote "
     "this card knows neither. Look both up before you pass this folder on."
 )
-"""What the data card says of licences."""
+"""Paragraph on licences in the data card."""
 
 
 def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
@@ -57,9 +57,9 @@ def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
     UserError
         If the folder has other files, or cannot be written.
     """
-    origin = answered.spec["collection"]  # path and split that the queries were read from
-    target = open_folder(folder, origin.get("path"), KIND)
-    split = str(origin.get("split", "test"))
+    queries_from = answered.spec["collection"]  # path and split
+    target = open_folder(folder, queries_from.get("path"), KIND)
+    split = str(queries_from.get("split", "test"))
     if Path(split).name != split:  # a split may be the path of a file
         split = "test"
     judged = {split: answered.collection.qrels} if answered.collection.qrels.height else {}

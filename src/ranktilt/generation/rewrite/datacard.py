@@ -29,18 +29,21 @@ _TITLES = {
         "more of the originals. Rank with `--text text`."
     ),
 }
-"""What the data card says of titles, by the option."""
+"""Paragraph on titles, by the option ``titles``."""
 _LICENCE = (
     "The source texts keep their licence, and rewrites are made from them, so its conditions "
     "(naming the authors, no commercial use, sharing alike) apply to the rewrites too. The terms "
     "of the model, or of its provider, say what you may do with its answers. The program that "
     "wrote this card knows neither. Look both up before you pass this folder on."
 )
-"""What the data card says of licences."""
+"""Paragraph on licences."""
 
 
 def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
-    """Write the data card of rewrites as Markdown, which is the same for the same answers."""
+    """Write the data card of rewrites as Markdown; `splits` names the files of judgments.
+
+    The same answers give the same card.
+    """
     files = files_section(
         splits,
         corpus="all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, "
@@ -54,10 +57,10 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         "## Model",
         model_section(rewritten),
         "## Prompt",
-        _prompt(rewritten),
+        _prompt_section(rewritten),
         "## What became of the documents",
         counts_section(rewritten, "rewritten", cut=True),
-        *_pool(rewritten),
+        *_pool_section(rewritten),
         "## Titles",
         _TITLES[rewritten.spec["titles"]],
         "## Licence",
@@ -89,7 +92,7 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
 
 
 def _source_note(spec: Mapping[str, Any]) -> str:
-    """Return a sentence, after a blank, where the user named the source; else nothing."""
+    """Return a sentence, after a blank, if the user named the source; else an empty text."""
     stated = spec["named_source"]
     if not stated:
         return ""
@@ -101,9 +104,9 @@ def _source_note(spec: Mapping[str, Any]) -> str:
 
 
 def _earlier_note(rewritten: Rewritten) -> str:
-    """Return a sentence, after a blank, on sources that were there already; else nothing."""
-    new = {rewritten.spec["of"], *(summary.source for summary in rewritten.summaries)}
-    earlier = [f"`{name}`" for name in rewritten.collection.sources if name not in new]
+    """Return a sentence, after a blank, on sources that were there before; else an empty text."""
+    described = {rewritten.spec["of"], *(summary.source for summary in rewritten.summaries)}
+    earlier = [f"`{name}`" for name in rewritten.collection.sources if name not in described]
     if not earlier:
         return ""
     pronoun = "it" if len(earlier) == 1 else "them"
@@ -113,8 +116,8 @@ def _earlier_note(rewritten: Rewritten) -> str:
     )
 
 
-def _prompt(rewritten: Rewritten) -> str:
-    """Return the section on the prompt."""
+def _prompt_section(rewritten: Rewritten) -> str:
+    """Return the text of the section on the prompt."""
     content = "the document's text"
     if "{title}" in rewritten.spec["prompt"]["text"]:
         content += " and title"
@@ -125,8 +128,8 @@ def _prompt(rewritten: Rewritten) -> str:
     )
 
 
-def _pool(rewritten: Rewritten) -> list[str]:
-    """Return the section about the documents that were chosen; empty if all were rewritten."""
+def _pool_section(rewritten: Rewritten) -> list[str]:
+    """Return heading and text on the choice of documents; an empty list if all were rewritten."""
     spec = rewritten.spec
     if not spec["partial"]:
         return []

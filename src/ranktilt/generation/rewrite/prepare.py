@@ -1,4 +1,8 @@
-"""Prepare rewrites: choose the documents and the names of sources before anything is asked."""
+"""Prepare rewrites: choose the documents and the names of sources before anything is asked.
+
+A *source* is the author of documents, such as ``human`` or a model at one temperature. An *origin*
+is the id that an original and its rewrites share. A *pool* is a choice of documents to rewrite.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +44,14 @@ class RewriteInputs(GenerationInputs):
     """The collection; if no document had a source, with the source to rewrite."""
     limits: RewriteLimits
     """Limits that an answer must keep to."""
-    only: bool = False
+    is_partial: bool = False
     """Whether only some documents of the source are rewritten."""
     pool: Pool | None = None
     """Pool that chose the documents; None where no pool did."""
 
-    def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
+    def first_requests(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
         """Yield the first request of each text, and of its title if titles are rewritten too."""
-        yield from super().questions()
+        yield from super().first_requests()
         if self.settings.titles == "rewrite":
             title = template(TITLE)
             for task in self.tasks:
@@ -62,31 +66,33 @@ def prepare_rewrites(
     *,
     only: Pool | Iterable[str] | None = None,
 ) -> RewriteInputs:
-    """Prepare the requests, in the collection's order; nothing is asked yet.
+    """Prepare the requests, in the collection's order; nothing is sent yet.
 
     Parameters
     ----------
     collection : Collection
-        If no document has a source, all are of the source to rewrite.
+        If no document has a source, all get the source to rewrite (``rewriting.of``).
     llm : LLM
         The model.
     rewriting : Rewriting
         Prompt, temperatures, titles, ….
     only : Pool or iterable of str, optional
-        A pool, or ids of the documents to rewrite; by default all of the source, or those of the
-        pool that earlier rewrites were made of.
+        A pool, or ids of the documents to rewrite. By default these are all documents of the
+        source. If the collection has rewrites of a pool already, they are the documents of that
+        pool.
 
     Raises
     ------
     UserError
-        If there is no such source or document, a new source has a name that is taken, or two
-        documents have one origin.
+        If the source or a document to rewrite is unknown, the name of a new source is taken, or
+        two documents to rewrite have the same origin.
     """
     collection = with_named_side(collection, rewriting.of)
     prompt = template(rewriting.prompt)
     sources = {}
     for temperature in rewriting.temperatures:
-        sources[_source(llm, temperature, prompt, rewriting)] = rewriting.sampling(temperature)
+        name = _source_name(llm, temperature, prompt, rewriting)
+        sources[name] = rewriting.sampling(temperature)
     _check_names(collection, sources, rewriting)
     earlier = earlier_pool(collection, rewriting.of)
     if earlier is not None and only is not None:
@@ -99,9 +105,9 @@ def prepare_rewrites(
         only = earlier
     rows = _chosen_rows(collection, rewriting, only)
     rows = rows.head(rewriting.first or len(rows))
-    side = collection.docs[rows]
+    docs = collection.docs[rows]
     tasks, rejected = list[GenerationTask](), list[Rejected]()
-    for row, text, title in zip(rows.to_list(), side["text"], side["title"], strict=True):
+    for row, text, title in zip(rows.to_list(), docs["text"], docs["title"], strict=True):
         if text.strip():
             tasks.append(GenerationTask(row=row, text=text, title=title))
         else:
@@ -116,9 +122,9 @@ def prepare_rewrites(
         sources=sources,
         tasks=tuple(tasks),
         rejected=tuple(rejected),
-        chosen=side.height,
-        only=only is not None,
-        pool=None if isinstance(only, Iterable) else only,
+        text_count=docs.height,
+        is_partial=only is not None,
+        pool=None if isinstance(only, Iterable) else only,  # ids are iterable, a pool is not
     )
 
 
@@ -132,17 +138,17 @@ def _limits(prompt: PromptTemplate, rewriting: Rewriting) -> RewriteLimits:
     )
 
 
-def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rewriting) -> str:
-    """Name the source of a temperature."""
+def _source_name(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rewriting) -> str:
+    """Name the source of a temperature, such as ``gpt-4-tmp0.2`` or ``gpt-4-tmp0.2-polish``."""
     if rewriting.source is not None:
         return rewriting.source
-    is_usual = prompt.name == "paper" and not prompt.path
-    ending = "" if is_usual else f"-{prompt.name}"
-    return f"{model_name(llm)}-tmp{float(temperature)!r}{ending}"
+    is_default_prompt = prompt.name == "paper" and not prompt.path
+    ending = "" if is_default_prompt else f"-{prompt.name}"
+    return f"{model_name(llm)}-tmp{float(temperature)}{ending}"
 
 
 def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
-    """Refuse an unknown source to rewrite, and a new source that the collection has already."""
+    """Refuse an unknown source to rewrite, and names of new sources or documents that are taken."""
     if rewriting.of not in collection.sources:
         raise _unknown_side(collection, rewriting.of)
     for source in sources:
@@ -164,13 +170,15 @@ def _repeated_ids(collection: Collection, sources: Iterable[str], of: str) -> se
 
     A rewrite's id is that of its original and its source: ``doc1-gpt``.
     """
-    bare = collection.bare_ids()
-    names = version_names(collection.docs, bare)["id"].to_list()
-    rewrites = []
-    for id_ in bare.filter(collection.docs["source"] == of):
-        rewrites += [f"{id_}-{source}" for source in sources]
-    counts = Counter([*names, *rewrites])
-    return {name for name, count in counts.items() if count > 1} | {*rewrites} & {*collection.ids}
+    bare_ids = collection.bare_ids()  # without the source at their end
+    new_ids = []
+    for id_ in bare_ids.filter(collection.docs["source"] == of):
+        new_ids += [f"{id_}-{source}" for source in sources]
+    # Adding rewrites renames earlier documents too: their ids then end with their sources.
+    renamed_ids = version_names(collection.docs, bare_ids)["id"].to_list()
+    counts = Counter([*renamed_ids, *new_ids])
+    repeated = {id_ for id_, count in counts.items() if count > 1}
+    return repeated | set(new_ids).intersection(collection.ids)
 
 
 def _unknown_side(collection: Collection, of: str) -> UserError:
@@ -184,21 +192,24 @@ def _unknown_side(collection: Collection, of: str) -> UserError:
 
 
 def _chosen_rows(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:
-    """Return the rows of the documents to rewrite, each of another origin."""
-    side = collection.docs.select("id", "origin", "source").with_row_index("row")
-    side = side.filter(pl.col("source") == rewriting.of)
+    """Return the rows of the documents to rewrite, no two of the same origin.
+
+    `only` is a pool, ids of documents, or None for all documents of the source.
+    """
+    docs = collection.docs.select("id", "origin", "source").with_row_index("row")
+    docs = docs.filter(pl.col("source") == rewriting.of)
     if isinstance(only, str):
         raise UserError(f"expected a list of document ids, got one string: {only!r}")
     if only is not None:
         ids = pl.Series(list(getattr(only, "ids", only)), dtype=pl.String)
-        unknown_ids = ids.filter(~ids.is_in(side["id"].implode()))
+        unknown_ids = ids.filter(~ids.is_in(docs["id"].implode()))
         if len(unknown_ids):
             raise UserError(
                 f"document {unknown_ids[0]!r} is to be rewritten, but source {rewriting.of!r} does "
                 "not have it"
             )
-        side = side.filter(pl.col("id").is_in(ids.implode()))
-    repeated = side.filter(pl.col("origin").is_duplicated()).sort("origin", maintain_order=True)
+        docs = docs.filter(pl.col("id").is_in(ids.implode()))
+    repeated = docs.filter(pl.col("origin").is_duplicated()).sort("origin", maintain_order=True)
     if repeated.height:
         first, second = repeated["id"][:2]
         raise UserError(
@@ -206,12 +217,17 @@ def _chosen_rows(collection: Collection, rewriting: Rewriting, only: Any) -> pl.
             f"{repeated['origin'][0]!r}, so nobody could tell which rewrite belongs to which; "
             "remove one, or give each its own origin"
         )
-    return side["row"]
+    return docs["row"]
 
 
 def earlier_pool(collection: Collection, of: str) -> pl.Series | None:
-    """Return the ids of the pool that a collection's rewrites were made of; None without one."""
+    """Return the ids of the pool that a collection's rewrites were made from; None without one.
+
+    `of` is the source that was rewritten.
+    """
     docs = collection.docs
-    if docs.schema.get(POOL) != pl.Boolean or (docs["source"] == of).all():
+    has_rewrites = (docs["source"] != of).any()
+    if docs.schema.get(POOL) != pl.Boolean or not has_rewrites:
         return None
+    # A document without a value is in the pool.
     return docs.filter(pl.col(POOL).fill_null(True) & (pl.col("source") == of))["id"]

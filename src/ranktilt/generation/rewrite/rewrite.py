@@ -1,4 +1,9 @@
-"""Rewrite the documents of a collection: a language model writes a twin of each."""
+"""Rewrite the documents of a collection with a language model.
+
+A rewrite and its original are *twins*, and share their *origin*: the id of the original. The
+*source* of a document is its author: ``human``, or a model at one temperature. A *pool* is a choice
+of documents to rewrite.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +43,9 @@ if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 _REWRITE_COLUMNS = ("model", "temperature", "prompt", "cut_to")
-"""Columns that rewrites have besides those of documents."""
+"""Columns that only rewrites fill."""
 _SETTINGS = ("of", "titles", "truncate")
-"""Fields of `Rewriting` that the spec holds, besides those of all generated texts.
+"""Fields of `Rewriting` alone that the spec of a result holds.
 
 ``of`` is the source whose documents are rewritten.
 """
@@ -50,26 +55,25 @@ _SETTINGS = ("of", "titles", "truncate")
 class Rewritten(Generated):
     """A collection with its rewrites.
 
-    `collection` has all earlier documents and the new ones, whose `source` is named after model and
-    temperature, and whose `origin` is the origin of the document they were made of. Judgments are
-    carried over. Columns are ``model``, ``temperature``, ``prompt`` (null for earlier documents),
-    ``cut_to`` (words that the model read, if a text was cut) and, for a pool, ``pool``. A document
-    may be left out for its title.
+    `collection` has all earlier documents and the rewrites. A rewrite has the judgments of its
+    original. Its columns ``model``, ``temperature``, ``prompt`` and ``cut_to`` (words that the
+    model read, if the text was cut) are null for earlier documents. If only some documents were
+    rewritten, the column ``pool`` says which. A document without a good title is left out.
     """
 
     originals: Collection
     """The collection without the rewrites, with the column ``pool`` if not all was rewritten."""
     added: pl.DataFrame
-    """The new documents, each with its original's id, less the source that `mix` appends to it."""
+    """The rewrites. Their ids are those of the originals; `mix` appends the source to them."""
 
-    def united(self, qrels: pl.DataFrame) -> Collection:
-        """Unite the rewrites with the originals under judgments of another split.
+    def unite(self, qrels: pl.DataFrame) -> Collection:
+        """Unite the rewrites with the originals under the judgments of another split.
 
-        Judgments name documents by the ids of the originals.
+        `qrels` has the ids of the originals.
         """
         originals = self.originals
         judged = Collection(originals.docs, originals.queries, qrels, originals.spec)
-        return _united(judged, self.added, self.spec)
+        return _unite(judged, self.added, self.spec)
 
 
 def rewrite(
@@ -86,8 +90,8 @@ def rewrite(
     Wrappers such as "Sure, here is …" are removed. If an answer fails a check, another one is
     requested, up to ``rewriting.attempts``; documents without a good answer are left out and
     listed. A prompt contains the document and nothing else from the collection: no query, no
-    judgment. Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec.
-    2.
+    judgment. Dai et al. rewrite their test beds in this way (Neural Retrievers are Biased Towards
+    LLM-Generated Content, KDD 2024, sec. 2).
 
     Parameters
     ----------
@@ -98,7 +102,8 @@ def rewrite(
     rewriting : Rewriting, optional
         Prompt, temperatures, titles, ….
     only : Pool or iterable of str, optional
-        A pool, or ids of the documents to rewrite; by default all of the source.
+        A pool, or ids of the documents to rewrite. By default these are all documents of the
+        source, or those of the pool that earlier rewrites were made from.
     journal : Journal, optional
         Earlier answers; by default the model's journal in the cache.
 
@@ -110,22 +115,23 @@ def rewrite(
     Raises
     ------
     UserError
-        As in `prepare_rewrites`, or if the model cannot be asked; answers until then are in the
-        journal.
+        If documents cannot be rewritten or new sources cannot be named (see `prepare_rewrites`), or
+        if the model cannot be asked. Answers that came before the error are in the journal.
     """
     inputs = prepare_rewrites(collection, llm, rewriting or Rewriting(), only=only)
     llm.check()
     spec = _spec(inputs, llm)
     outcomes = {}
-    with journal_of(llm) if journal is None else journal as known:
+    journal = journal_of(llm) if journal is None else journal
+    with journal:  # A closed journal opens again when it is used next.
         for source in inputs.sources:
-            outcomes[source] = _rewrite_source(llm, known, inputs, source)
+            outcomes[source] = _rewrite_source(llm, journal, inputs, source)
     added = pl.concat(
         _documents(inputs, source, outcome, model=llm.name) for source, outcome in outcomes.items()
     )
     originals = _with_pool(inputs)
-    united = _united(originals, added, spec)
-    # The originals come first in the union, and the tasks of every source have their rows.
+    united = _unite(originals, added, spec)
+    # The originals come first in the union, and a task's row is that of its original.
     ids = dict.fromkeys(outcomes, united.ids.head(originals.docs.height).alias("id"))
     return Rewritten(
         collection=united,
@@ -186,15 +192,15 @@ def _add_titles(
 def _documents(
     inputs: RewriteInputs, source: str, outcome: RoundOutcome, *, model: str
 ) -> pl.DataFrame:
-    """Return the new documents, with all further columns of the originals but raw JSON."""
+    """Return the rewrites of a source, with all further columns of the originals but raw JSON."""
     rows = sorted(outcome.accepted)
     collection = inputs.collection
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
-    earlier = [name for name in _REWRITE_COLUMNS if name in docs.columns]
+    earlier_columns = [name for name in _REWRITE_COLUMNS if name in docs.columns]
     # Columns of type Binary hold raw JSON (see `Collection`), which stays with the originals.
-    docs = docs.select(pl.exclude(pl.Binary)).drop(earlier)
+    docs = docs.select(pl.exclude(pl.Binary)).drop(earlier_columns)
     texts = [outcome.accepted[row] for row in rows]
-    words_read = [outcome.words.get(row) for row in rows]  # None for a text that was not cut
+    words_read = [outcome.cut_lengths.get(row) for row in rows]  # None for a text that was not cut
     temperature = inputs.sources[source].temperature
     columns: dict[str, pl.Expr | pl.Series] = {
         "text": pl.Series(texts, dtype=pl.String),
@@ -208,19 +214,19 @@ def _documents(
         columns["title"] = pl.lit("")
     elif inputs.settings.titles == "rewrite":
         columns["title"] = pl.Series([outcome.titles.get(row, "") for row in rows], dtype=pl.String)
-    if inputs.only:  # not all documents of the source: those that were chosen are the pool
+    if inputs.is_partial:  # the documents that are rewritten make up the pool
         columns[POOL] = pl.lit(True)
     return docs.with_columns(**columns)
 
 
 def _with_pool(inputs: RewriteInputs) -> Collection:
-    """Return the collection with the column ``pool``, if only some documents are rewritten.
+    """Return the collection, with the column ``pool`` if only some documents are rewritten.
 
-    The pool of earlier rewrites is kept. Otherwise it is the documents that were to be rewritten,
-    whether the model answered or not, with all documents of the same origins.
+    The pool of earlier rewrites stays. A new pool holds the documents that were to be rewritten,
+    whether the model answered or not, and all documents of the same origins.
     """
     collection = inputs.collection
-    if not inputs.only or earlier_pool(collection, inputs.settings.of) is not None:
+    if not inputs.is_partial or earlier_pool(collection, inputs.settings.of) is not None:
         return collection
     rows = [task.row for task in inputs.tasks]
     rows += [rejected.row for rejected in inputs.rejected]
@@ -231,16 +237,16 @@ def _with_pool(inputs: RewriteInputs) -> Collection:
     )
 
 
-def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:
+def _unite(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:
     """Return the collection with the rewrites of each source added."""
-    parts = [
+    rewrites_by_source = [
         Collection(docs, collection.queries.clear(), collection.qrels.clear())
         for docs in added.partition_by("source", maintain_order=True)
     ]
     with warnings.catch_warnings():
-        # Documents without a rewrite are listed in `left_out`, with their reasons.
+        # `mix` warns of documents without a rewrite. They are in `left_out`, with their reasons.
         warnings.simplefilter("ignore", DataWarning)
-        mixed = mix(collection, *parts)
+        mixed = mix(collection, *rewrites_by_source)
     united_spec = {**collection_paths(collection), "rewrite": dict(spec)}
     return Collection(mixed.docs, mixed.queries, mixed.qrels, united_spec)
 
@@ -253,7 +259,7 @@ def _spec(inputs: RewriteInputs, llm: LLM) -> dict[str, Any]:
     return {
         **spec,
         "limits": asdict(inputs.limits),
-        "partial": inputs.only,
+        "partial": inputs.is_partial,
         "named_source": inputs.collection.spec.get("named_source"),
         "pool": None if inputs.pool is None else list(inputs.pool.sentences),
     }

@@ -16,17 +16,17 @@ from ranktilt.generation.rewrite.rewrite import Rewritten
 
 
 class DerivedCollection(Protocol):
-    """A collection made of another one, whose judgments of any split it can take over."""
+    """A collection made from another one, whose judgments it can take over, split by split."""
 
     @property
     def originals(self) -> Collection:
-        """The collection that it was made of."""
+        """The collection that it was made from."""
 
     @property
     def collection(self) -> Collection:
         """The derived collection, under the judgments that it was made with."""
 
-    def united(self, qrels: pl.DataFrame) -> Collection:
+    def unite(self, qrels: pl.DataFrame) -> Collection:
         """Return the derived collection under other judgments of the originals."""
 
 
@@ -35,10 +35,10 @@ def save_rewritten(
 ) -> SavedFolder:
     """Write a collection with its rewrites, its data card, every answer and a manifest.
 
-    The judgments of all splits of the collection's folder are carried over. The folder gets
-    ``corpus.jsonl`` (with `rows_per_file` Parquet files of so many documents), ``queries.jsonl``,
-    ``qrels/<split>.tsv``, ``README.md`` (the data card), ``left-out.jsonl``, ``answers.jsonl.gz``
-    (every answer as it came) and ``manifest.json``.
+    Rewrites get the judgments of their originals, in all splits of the collection's folder. The
+    folder gets ``corpus.jsonl`` (or Parquet files), ``queries.jsonl``, ``qrels/<split>.tsv``,
+    ``README.md`` (the data card), ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer as it
+    came) and ``manifest.json``.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def save_rewritten(
     folder : str or Path
         New or empty, or an earlier output, which is replaced completely or not at all.
     rows_per_file : int, optional
-        Documents per Parquet file; without it they are JSON lines.
+        Documents per Parquet file; without it all documents are JSON lines in one file.
 
     Returns
     -------
@@ -76,15 +76,16 @@ def save_rewritten(
 def judgments_by_split(
     derived: DerivedCollection,
 ) -> tuple[dict[str, pl.DataFrame], dict[str, str]]:
-    """Carry over the judgments of every split, by its name.
+    """Return the judgments of every split of the originals, carried over to the derived collection.
 
-    Also returns the hashes of the files read for this, by path.
+    Also returns hashes of the files that were read for this, by path.
     """
     spec, qrels = derived.originals.spec, derived.collection.qrels
     split, path = spec.get("split"), Path(str(spec.get("path", "")))
     split_names = splits(path) if "path" in spec else []
     judged, hashes = dict[str, pl.DataFrame](), dict[str, str]()
     if qrels.height and split not in split_names:
+        # A split may be the path of a file, which is no name for a file of judgments.
         is_name = split is not None and Path(str(split)).name == split
         judged[str(split) if is_name else "test"] = qrels
     for name in split_names:
@@ -92,7 +93,7 @@ def judgments_by_split(
             judged[name] = qrels
             continue
         loaded = load(path, split=name, ignore_unknown=True)
-        judged[name] = derived.united(loaded.qrels).qrels
+        judged[name] = derived.unite(loaded.qrels).qrels
         file = Path(loaded.spec["files"][-1])
         hashes[str(file)] = sha256(file)
     return judged, hashes

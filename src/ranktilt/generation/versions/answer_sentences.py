@@ -1,12 +1,13 @@
-"""The sentences of a text that answer its queries: found, moved and repeated.
+"""Find the sentences of a text that answer its queries, move them, and repeat them.
 
-A sentence answers a query if it holds more of the query's words than any other sentence of the
-text, stop words aside; of several, the shortest does. A document that states its answer (column
-``answer``) is searched for the words of that answer instead. Both factors need no model.
+A text's *answer* to a query is the sentence with the most words of the query, without counting stop
+words; of several such sentences it is the shortest. If a document states its answer in a column
+``answer``, the words of that answer are looked for instead of the query's. A *probe* is a measured
+property of a text. The *origin* of a version is the id of the document that it was made from.
 
 Position and repetition are two of the biases of dense retrievers in ColDeR (Fayyaz, Modarressi,
-Schuetze & Peng, arXiv 2503.05037), where the evidence stands first or last, and names come often or
-rarely. Here the same text is written both ways.
+Schuetze & Peng, arXiv 2503.05037), where the evidence comes first or last, and names come often or
+rarely. Here the same text is written both ways, by rule and without a language model.
 """
 
 from __future__ import annotations
@@ -24,33 +25,36 @@ import polars as pl
 from ranktilt.data.text.analyzers import stop_words
 from ranktilt.data.text.features import Floats
 from ranktilt.errors import DataWarning, UserError, counted, unknown
-from ranktilt.generation.versions.rules import MOST_QUERIES, SENTENCE, Origin, terms
+from ranktilt.generation.versions.rules import MOST_QUERIES, SENTENCE, RuleContext, terms
 
 ANSWER = "answer"
-"""Column of the documents that states what answers their queries."""
+"""Column of documents with the answer to their queries."""
 BEGINNING, MIDDLE, END = "beginning", "middle", "end"
 PLACES = (BEGINNING, MIDDLE, END)
-"""Where the sentences that answer can be moved."""
+"""Places of a text to which answers can be moved."""
 MOST_TIMES = 5
-"""Most times that an answer can be stated."""
+"""Maximum number of times that an answer can be stated."""
 ANSWER_POSITION = "answer-position"
-"""Probe: where the answer stands, 0 for the first sentence of a text to 1 for the last."""
+"""Probe: position of the answers, from 0 (first sentence of the text) to 1 (last)."""
 ANSWER_OFF_CENTRE = "answer-off-centre"
-"""Probe: how far from the middle of the text, 0 to 1."""
+"""Probe: distance of the answers from the middle of the text, 0 to 1."""
 ANSWER_COUNT = "answer-count"
-"""Probe: how often a text states its answer."""
+"""Probe: number of times that a text states its answers, on average."""
 ANSWER_PROBES = (ANSWER_POSITION, ANSWER_OFF_CENTRE, ANSWER_COUNT)
+"""Probes of answers, in the order in which they are measured."""
 
 _FULL_STOP = re.compile(r"[.!?\u2026][\"')\]\u2019\u201d]*\Z")
+"""Final punctuation of a sentence, and the quotes after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitText:
-    """A text as its sentences and what is between them."""
+    """A text, split into sentences and the white space between them."""
 
     sentences: tuple[str, ...]
+    """The sentences."""
     gaps: tuple[str, ...]
-    """What comes before the first sentence, between two, and after the last."""
+    """White space before the first sentence, between each two, and after the last."""
 
     @classmethod
     def from_text(cls, text: str) -> SplitText:
@@ -63,79 +67,84 @@ class SplitText:
         return cls(sentences=tuple(sentences), gaps=(*gaps, text[end:]))
 
     def in_order(self, order: Sequence[int]) -> str:
-        """Write the sentences in an order, in which some may come several times in a row.
+        """Write the sentences in an order, as their indices; a repeated index repeats a sentence.
 
-        What was between two sentences stays where it was; paragraphs keep their length.
+        The white space between sentences stays where it was, so paragraphs keep their number of
+        sentences. A repeated sentence follows after a blank.
         """
         gaps = iter(self.gaps[1:-1])
         parts = [self.gaps[0]]
-        for sentence_number, next_number in pairwise(order):
-            sentence = self.sentences[sentence_number]
-            # The last sentence may have no full stop, and needs one before the next.
-            is_ended = _FULL_STOP.search(sentence) is not None
-            gap = " " if sentence_number == next_number else next(gaps)
-            parts.append(f"{sentence}{'' if is_ended else '.'}{gap}")
+        for index, next_index in pairwise(order):
+            sentence = self.sentences[index]
+            # The last sentence of a text may have no full stop, but needs one before another.
+            has_full_stop = _FULL_STOP.search(sentence) is not None
+            gap = " " if index == next_index else next(gaps)
+            parts.append(f"{sentence}{'' if has_full_stop else '.'}{gap}")
         return "".join([*parts, self.sentences[order[-1]], self.gaps[-1]])
 
 
-def answer_numbers(sentences: Sequence[str], sought: Iterable[str]) -> list[int]:
-    """Return the numbers of the sentences that answer: the best for each text sought, rising.
+def answering_sentences(sentences: Sequence[str], sought: Iterable[str]) -> list[int]:
+    """Return the indices of the sentences that answer, in rising order.
 
-    Which sentence is the best depends on no order, so that it is the same in a moved text.
+    For each text of `sought`, a query or a stated answer, this is the sentence that shares the most
+    words with it. The choice does not depend on the order of sentences, so it is the same after
+    they were moved.
     """
     contents = [terms(sentence) for sentence in sentences]
-    numbers = set[int]()
+    indices = set[int]()
     for text in sought:
         sought_words = {*terms(text)} - stop_words("nltk")
-        ranks = [
+        # The most shared words first, then the shortest, then the first in the alphabet.
+        sort_keys = [
             (-len(sought_words.intersection(content)), len(content), content)
             for content in contents
         ]
-        best = min(ranks, default=(0, 0, []))
-        if best[0]:
-            numbers.add(ranks.index(best))
-    return sorted(numbers)
+        best = min(sort_keys, default=(0, 0, []))
+        has_shared_words = best[0] < 0
+        if has_shared_words:
+            indices.add(sort_keys.index(best))
+    return sorted(indices)
 
 
-def answer_moved(text: str, origin: Origin, part: str) -> str:
-    """Move the sentences that answer to the beginning, the middle or the end of a text."""
+def move_answers(text: str, context: RuleContext, location: str) -> str:
+    """Move the sentences that answer to a place of the text: beginning, middle or end."""
     split = SplitText.from_text(text)
-    answers = answer_numbers(split.sentences, origin.sought)
-    others = [number for number in range(len(split.sentences)) if number not in answers]
+    answers = answering_sentences(split.sentences, context.sought)
+    others = [index for index in range(len(split.sentences)) if index not in answers]
     if not answers or not others:
         return text
-    before = {BEGINNING: 0, MIDDLE: (len(others) + 1) // 2, END: len(others)}[part]
-    order = [*others[:before], *answers, *others[before:]]
+    count_before = {BEGINNING: 0, MIDDLE: (len(others) + 1) // 2, END: len(others)}[location]
+    order = [*others[:count_before], *answers, *others[count_before:]]
     return text if order == sorted(order) else split.in_order(order)
 
 
-def answer_repeated(text: str, origin: Origin, times: int) -> str:
-    """State each sentence that answers several times in a row, so that its place stays."""
+def repeat_answers(text: str, context: RuleContext, times: int) -> str:
+    """State each sentence that answers `times` times in a row, in its place."""
     split = SplitText.from_text(text)
-    answers = answer_numbers(split.sentences, origin.sought)
+    answers = answering_sentences(split.sentences, context.sought)
     if not answers:
         return text
     order = list[int]()
-    for number in range(len(split.sentences)):
-        order += [number] * (times if number in answers else 1)
+    for index in range(len(split.sentences)):
+        order += [index] * (times if index in answers else 1)
     return split.in_order(order)
 
 
-def placed_edit(part: str) -> Callable[[str, Origin], str]:
-    """Return the rule that moves answers to a place; `UserError` names the places."""
-    if part not in PLACES:
-        raise UserError(str(unknown("place of the answer", part, PLACES)))
-    return partial(answer_moved, part=part)
+def position_rule(location: str) -> Callable[[str, RuleContext], str]:
+    """Return the rule that moves answers to a place, one of `PLACES`."""
+    if location not in PLACES:
+        raise UserError(str(unknown("place of the answer", location, PLACES)))
+    return partial(move_answers, location=location)
 
 
-def repeated_edit(times: str) -> Callable[[str, Origin], str]:
-    """Return the rule that states answers 2 to `MOST_TIMES` times."""
+def repetition_rule(times: str) -> Callable[[str, RuleContext], str]:
+    """Return the rule that states answers so many times: a number from 2 to `MOST_TIMES`."""
     if not times.isascii() or not times.isdigit() or not 2 <= int(times) <= MOST_TIMES:
         raise UserError(
             f"factor 'repetition:{times}': expected how often the answer is stated, 2 to "
             f"{MOST_TIMES}, such as repetition:3"
         )
-    return partial(answer_repeated, times=int(times))
+    return partial(repeat_answers, times=int(times))
 
 
 def relevant_queries(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -152,7 +161,10 @@ def relevant_queries(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, tu
 
 
 def stated_answers(docs: pl.DataFrame) -> dict[str, str]:
-    """Return the answer that each document states in its column ``answer``, by id."""
+    """Return the answer that each document states in its column ``answer``, by the document's id.
+
+    Documents without an answer are left out.
+    """
     if ANSWER not in docs.columns or docs.schema[ANSWER] != pl.String:
         return {}
     stated = docs.select("id", ANSWER).filter(pl.col(ANSWER).str.strip_chars() != "")
@@ -166,7 +178,7 @@ def warn_of_absent_answers(docs: pl.DataFrame) -> None:
     absent = [
         doc_id
         for doc_id, answer in answers.items()
-        if not answer_numbers(SplitText.from_text(texts[doc_id]).sentences, [answer])
+        if not answering_sentences(SplitText.from_text(texts[doc_id]).sentences, [answer])
     ]
     if absent:
         documents = counted(len(absent), "document states", "documents state")
@@ -179,7 +191,10 @@ def warn_of_absent_answers(docs: pl.DataFrame) -> None:
 
 
 def sought_texts(stated_answer: str, queries: Sequence[str]) -> tuple[str, ...]:
-    """Return what sentences are searched for: those of the stated answer, or the first queries."""
+    """Return the texts that a document's sentences are compared with.
+
+    They are the sentences of its stated answer, or if that is empty, its first queries.
+    """
     if stated_answer:
         return SplitText.from_text(stated_answer).sentences
     return tuple(queries[:MOST_QUERIES])
@@ -188,32 +203,47 @@ def sought_texts(stated_answer: str, queries: Sequence[str]) -> tuple[str, ...]:
 def measure_answers(
     docs: pl.DataFrame, sought: Mapping[str, Sequence[str]], has_added_words: Sequence[bool]
 ) -> dict[str, Floats]:
-    """Measure where each version states its answer, and how often; NaN where none is found.
+    """Measure where each version states its answer, and how often; NaN where it has none.
 
-    The last sentence of a version with added query words is the factor's, and answers nothing.
+    Parameters
+    ----------
+    docs : DataFrame
+        The versions, with columns ``text`` and ``origin``.
+    sought : mapping
+        By origin, the texts that its sentences are compared with (see `sought_texts`).
+    has_added_words : sequence of bool
+        For each version, whether its last sentence consists of query words that a rule added. Such
+        a sentence is no answer.
+
+    Returns
+    -------
+    dict
+        A value for each version, by the names in `ANSWER_PROBES`.
     """
     rows = []
     columns = docs.select("text", "origin").iter_rows()
     for (text, origin), is_added in zip(columns, has_added_words, strict=True):
         sentences = SplitText.from_text(text).sentences
-        rows.append(_measured(sentences[:-1] if is_added else sentences, sought.get(origin, ())))
+        if is_added:
+            sentences = sentences[:-1]
+        rows.append(_measure_text(sentences, sought.get(origin, ())))
     values = np.array(rows, dtype=np.float64).reshape(-1, len(ANSWER_PROBES))
     return dict(zip(ANSWER_PROBES, values.T, strict=True))
 
 
-def _measured(sentences: Sequence[str], sought: Sequence[str]) -> tuple[float, float, float]:
-    """Return position, distance from the middle, and count of one text."""
-    numbers = answer_numbers(sentences, sought)
-    if not numbers:
+def _measure_text(sentences: Sequence[str], sought: Sequence[str]) -> tuple[float, float, float]:
+    """Return position, distance from the middle, and count of the answers of one text."""
+    indices = answering_sentences(sentences, sought)
+    if not indices:
         return np.nan, np.nan, np.nan
-    # Swapped words change a repeated sentence in other places than the first.
+    # Words are sorted, because the factor that swaps words may give each repetition another order.
     contents = [tuple(sorted(terms(sentence))) for sentence in sentences]
-    answers = {contents[number] for number in numbers}
+    answers = {contents[index] for index in indices}
     count = sum(content in answers for content in contents) / len(answers)
-    # A place is one among different sentences: repeating an answer does not move it.
+    # Positions are among different sentences, so that a repeated answer does not seem to move.
     different = list(dict.fromkeys(contents))
     if len(different) < 2:
         return np.nan, np.nan, count
-    stated = [number for number, content in enumerate(different) if content in answers]
-    position = float(np.mean(stated)) / (len(different) - 1)
+    answer_indices = [index for index, content in enumerate(different) if content in answers]
+    position = float(np.mean(answer_indices)) / (len(different) - 1)
     return position, abs(2 * position - 1), count

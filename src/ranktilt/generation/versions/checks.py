@@ -1,4 +1,9 @@
-"""Manipulation checks: whether each factor moved what it should, and left alone what it should."""
+"""Manipulation checks: whether each factor changed the properties that it should, and no others.
+
+A *factor* is a property that a design sets to two levels, ``low`` (the text as it is) and ``high``
+(changed). A *probe* is a measured property of a text. An *origin* is the id of the document that
+versions were made from.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +41,12 @@ from ranktilt.generation.versions.rules import facts_of, feminine_words
 from ranktilt.statistics.effect_size import StandardizedDifference, hedges_g
 
 SMALL = 0.2
-"""Standardised effect below which a property counts as not moved (Cohen, Statistical Power
-Analysis, 1988).
+"""Standardised effect (Hedges' g) below which a property counts as not moved.
+
+The value is Cohen's small effect (Statistical Power Analysis, 1988).
 """
 FEWEST_ORIGINS = 3
-"""Fewest origins of which an effect has an interval."""
+"""Minimum number of origins for an interval of an effect."""
 MOVED, HELD, UNCLEAR, FAILED = "moved", "held", "unclear", "failed"
 """Verdicts of a check."""
 
@@ -57,23 +63,20 @@ class FactorCheck:
     probe: str
     """Name of the property."""
     expected: str
-    """``up``, ``down`` or ``moves`` where the factor must move it, ``holds`` where it must not,
-    empty for neither.
-    """
+    """What the factor must do to the property: ``up``, ``down`` or ``moves`` (either), or
+    ``holds``; empty if it may do anything."""
     origins: int
     """Number of origins with a version on both levels."""
     low_mean: float
-    """Mean of the property on the low level."""
+    """Mean of the property on the low level, each origin counting once."""
     high_mean: float
-    """Mean of the property on the high level."""
+    """Mean of the property on the high level, each origin counting once."""
     g: float
-    """Hedges' g of the origins' means on the high level against those on the low one; NaN where
-    neither varies.
-    """
+    """Hedges' g of the origins' means, high level minus low level; NaN where neither varies."""
     low: float
-    """Lower end of the 95 % interval, by origin."""
+    """Lower end of the 95 % interval of g, over origins."""
     high: float
-    """Upper end of the 95 % interval, by origin."""
+    """Upper end of the 95 % interval of g, over origins."""
     verdict: str
     """``moved``, ``held``, ``unclear`` or ``failed``; empty where nothing is expected."""
 
@@ -95,8 +98,8 @@ class ManipulationChecks(
     rows : tuple of FactorCheck
         A row for each factor and property.
     changed : mapping
-        By factor, the share of the texts that it was applied to and changed, 0 to 1; none for given
-        versions.
+        By factor, the share of texts that differed after it was applied, 0 to 1. Empty for versions
+        that existed already.
     """
 
     spec: Mapping[str, Any]
@@ -109,37 +112,56 @@ class ManipulationChecks(
         return tuple(dict.fromkeys(row.factor for row in self.rows if row.verdict == FAILED))
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file holds besides the fields."""
+        """Return values that a file holds besides the fields."""
         return {"failed": list(self.failed)}
 
 
 def check_factors(
-    collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame, factors: Iterable[Factor]
+    collection: Collection, originals: pl.DataFrame, qrels: pl.DataFrame, factors: Iterable[Factor]
 ) -> tuple[FactorCheck, ...]:
     """Measure every version of a designed collection, and compare the levels of each factor.
 
-    `base` are the documents as they were (``id``, ``title``, ``text``), `qrels` their judgments.
     The values of an origin's versions are averaged on each level, so that every origin counts once
-    and intervals are clustered by it.
+    and intervals are clustered by origin.
+
+    Parameters
+    ----------
+    collection : Collection
+        The versions.
+    originals : DataFrame
+        The documents that they were made from, with columns ``id``, ``title`` and ``text``.
+    qrels : DataFrame
+        Judgments of the originals.
+    factors : iterable of Factor
+        The factors, and what each is expected to change.
+
+    Returns
+    -------
+    tuple of FactorCheck
+        A check for each factor and property. Without an expectation and with too few origins for an
+        interval it is left out.
     """
     factors = tuple(factors)
-    values_by_probe = measure(collection, base, qrels)
+    values_by_probe = measure_properties(collection, originals, qrels)
     if any({*ANSWER_PROBES} & {*factor.moves, *factor.holds} for factor in factors):
-        values_by_probe |= _answers(collection, base, qrels)
+        values_by_probe |= _measure_answers(collection, originals, qrels)
     origins = collection.origin_codes()
     origin_count = int(origins.max()) + 1
     checks = []
     for factor in factors:
         is_high = (collection.docs[PREFIX + factor.name] == HIGH).to_numpy()
         for probe, values in values_by_probe.items():
-            low = _means(values[~is_high], origins[~is_high], origin_count)
-            high = _means(values[is_high], origins[is_high], origin_count)
+            low = _origin_means(values[~is_high], origins[~is_high], origin_count)
+            high = _origin_means(values[is_high], origins[is_high], origin_count)
             checks.append(_check(factor, probe, low, high))
     return tuple(check for check in checks if check.expected or check.origins >= FEWEST_ORIGINS)
 
 
-def _means(values: Floats, origins: npt.NDArray[np.int64], origin_count: int) -> Floats:
-    """Return the mean of each origin's values; NaN without any."""
+def _origin_means(values: Floats, origins: npt.NDArray[np.int64], origin_count: int) -> Floats:
+    """Return the mean of each origin's values; NaN without any.
+
+    `origins` are their indices, one for each value.
+    """
     known = ~np.isnan(values)
     counts: npt.NDArray[np.int64] = np.bincount(origins[known], minlength=origin_count)
     totals = np.bincount(origins[known], weights=values[known], minlength=origin_count)
@@ -149,21 +171,21 @@ def _means(values: Floats, origins: npt.NDArray[np.int64], origin_count: int) ->
 
 
 def _check(factor: Factor, probe: str, low: Floats, high: Floats) -> FactorCheck:
-    """Compare the two levels of a factor on one property."""
+    """Compare the two levels of a factor on one property; `low` and `high` are means by origin."""
     known = ~(np.isnan(low) | np.isnan(high))
     low, high = low[known], high[known]
     origin_count = len(low)
-    low_mean, high_mean = (
-        (float(low.mean()), float(high.mean())) if origin_count else (np.nan, np.nan)
-    )
+    low_mean, high_mean = np.nan, np.nan
+    if origin_count:
+        low_mean, high_mean = float(low.mean()), float(high.mean())
     effect = hedges_g(low, high)
     expected = _expectation(factor, probe)
     verdict = ""
     if expected == "holds":
-        verdict = _verdict_of_held(effect, high_mean - low_mean)
+        verdict = _holds_verdict(effect, high_mean - low_mean)
     elif expected:
         sign = factor.moves[probe]
-        has_moved = _moved(effect, high_mean - low_mean, sign, origin_count)
+        has_moved = _has_moved(effect, high_mean - low_mean, sign, origin_count)
         verdict = MOVED if has_moved else FAILED
     return FactorCheck(
         factor=factor.name,
@@ -180,14 +202,17 @@ def _check(factor: Factor, probe: str, low: Floats, high: Floats) -> FactorCheck
 
 
 def _expectation(factor: Factor, probe: str) -> str:
-    """Say what a factor should do to a property."""
+    """Return what a factor should do to a property, as in `FactorCheck.expected`."""
     if probe in factor.moves:
         return {1: "up", -1: "down", 0: "moves"}[factor.moves[probe]]
     return "holds" if probe in factor.holds else ""
 
 
-def _verdict_of_held(effect: StandardizedDifference, difference: float) -> str:
-    """Tell whether all of the interval is small; without one, whether nothing moved at all."""
+def _holds_verdict(effect: StandardizedDifference, difference: float) -> str:
+    """Decide whether a property was left alone: its whole interval is small.
+
+    Without an interval, because neither level varies, the two levels must be equal.
+    """
     if np.isnan(effect.g):
         if np.isnan(difference):
             return UNCLEAR
@@ -197,10 +222,13 @@ def _verdict_of_held(effect: StandardizedDifference, difference: float) -> str:
     return HELD if effect.low >= -SMALL and effect.high <= SMALL else UNCLEAR
 
 
-def _moved(effect: StandardizedDifference, difference: float, sign: int, origin_count: int) -> bool:
-    """Tell whether the effect is not small, surely not 0, and has its sign.
+def _has_moved(
+    effect: StandardizedDifference, difference: float, sign: int, origin_count: int
+) -> bool:
+    """Decide whether a property moved: the effect is not small, and its interval excludes 0.
 
-    Constant levels need only differ.
+    The difference must have the sign `sign`, unless that is 0. Levels that do not vary need only
+    differ.
     """
     if origin_count < FEWEST_ORIGINS or (sign and difference * sign <= 0):
         return False
@@ -209,18 +237,20 @@ def _moved(effect: StandardizedDifference, difference: float, sign: int, origin_
     return abs(effect.g) >= SMALL and (effect.low > 0 or effect.high < 0)
 
 
-def measure(collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, Floats]:
-    """Measure every document of a designed collection, by probe.
+def measure_properties(
+    collection: Collection, originals: pl.DataFrame, qrels: pl.DataFrame
+) -> dict[str, Floats]:
+    """Return the value of each probe, for every version of a designed collection.
 
-    What compares a document with its origin reads the origin's text in `base`, and so does
-    perplexity, whose trigrams are learned from the originals.
+    Some probes compare a version with its origin, whose text is in `originals`. Perplexity is under
+    trigrams that are learned from `originals` too. `qrels` are judgments of the originals.
     """
     docs = collection.docs.select("id", "title", "text", "origin")
     texts = docs["text"]
-    originals = docs.select(id="origin").join(
-        base.select("id", "text"), on="id", how="left", maintain_order="left"
+    original_texts = docs.select(id="origin").join(
+        originals.select("id", "text"), on="id", how="left", maintain_order="left"
     )["text"]
-    original_terms, _, shared_terms = term_counts(originals, texts)
+    original_terms, _version_terms, shared_terms = term_counts(original_texts, texts)
     titled = docs.select(pl.concat_str("title", "text", separator=" ")).to_series()
     feminine = [_feminine_share(text) for text in titled]
     return {
@@ -228,20 +258,22 @@ def measure(collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame) -> 
         "sentences": words_per_sentence(texts),
         "type-token": type_token_ratio(texts),
         "readability": readability(texts),
-        "query-words": _query_words(docs, collection.queries, qrels),
-        "perplexity": _perplexity(docs, base),
+        "query-words": _query_word_share(docs, collection.queries, qrels),
+        "perplexity": _perplexity(docs, originals),
         "overlap": share(shared_terms, original_terms),
-        "facts": _facts_left(originals, texts),
+        "facts": _share_of_facts_kept(original_texts, texts),
         "gender": np.array(feminine, dtype=np.float64),
     }
 
 
-def _answers(collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, Floats]:
+def _measure_answers(
+    collection: Collection, originals: pl.DataFrame, qrels: pl.DataFrame
+) -> dict[str, Floats]:
     """Measure where each version states its answer, and how often."""
-    queries, answers = relevant_queries(collection.queries, qrels), stated_answers(base)
+    queries, answers = relevant_queries(collection.queries, qrels), stated_answers(originals)
     sought = {
         origin: sought_texts(answers.get(origin, ""), queries.get(origin, ()))
-        for origin in base["id"]
+        for origin in originals["id"]
     }
     docs = collection.docs
     column = PREFIX + "query-words"
@@ -251,41 +283,47 @@ def _answers(collection: Collection, base: pl.DataFrame, qrels: pl.DataFrame) ->
     return measure_answers(docs, sought, has_added_words)
 
 
-def _query_words(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame) -> Floats:
-    """Compare each document with the queries that its origin is relevant to."""
+def _query_word_share(docs: pl.DataFrame, queries: pl.DataFrame, qrels: pl.DataFrame) -> Floats:
+    """Return the share of query words in each version, for queries its origin is relevant to."""
     versions = docs.select("origin", version="id")
-    of_versions = qrels.join(versions, left_on="doc_id", right_on="origin")
+    version_qrels = qrels.join(versions, left_on="doc_id", right_on="origin")
     return query_word_share(
-        docs, queries, of_versions.select("query_id", "grade", doc_id="version")
+        docs, queries, version_qrels.select("query_id", "grade", doc_id="version")
     )
 
 
-def _perplexity(docs: pl.DataFrame, base: pl.DataFrame) -> Floats:
-    """Return nats per word, by trigrams of other origins' texts; NaN where these are too few."""
-    changed = docs.filter(~pl.col("id").is_in(base["id"].implode()))
-    every = pl.concat(
-        [base.select("id", "text", origin="id"), changed.select("id", "text", "origin")]
+def _perplexity(docs: pl.DataFrame, originals: pl.DataFrame) -> Floats:
+    """Return the log perplexity of each version, in nats per word.
+
+    It is under trigrams of the originals of other origins; NaN where these are too few.
+    """
+    changed = docs.filter(~pl.col("id").is_in(originals["id"].implode()))
+    texts = pl.concat(
+        [originals.select("id", "text", origin="id"), changed.select("id", "text", "origin")]
     )
-    is_original = np.arange(every.height) < base.height
+    is_original = np.arange(texts.height) < originals.height
     try:
-        values = cross_fitted_perplexity(every["text"], every["origin"], is_original)
+        values = cross_fitted_perplexity(texts["text"], texts["origin"], is_original)
     except UserError:  # trigrams need texts of several origins
         return np.full(docs.height, np.nan)
-    table = every.select("id").with_columns(value=values)
+    table = texts.select("id").with_columns(value=values)
     ordered = docs.select("id").join(table, on="id", how="left", maintain_order="left")
     return ordered["value"].to_numpy()
 
 
-def _facts_left(originals: pl.Series, texts: pl.Series) -> Floats:
-    """Return the share of the origin's numbers and names that a version kept; NaN without any."""
-    facts_by_text: dict[str, set[str]] = {}
+def _share_of_facts_kept(originals: pl.Series, texts: pl.Series) -> Floats:
+    """Return the share of the original's numbers and names that a version has; NaN without any.
+
+    `originals` holds the original text of each version.
+    """
+    facts_by_original: dict[str, set[str]] = {}
     shares = []
     for original, text in zip(originals, texts, strict=True):
-        if original not in facts_by_text:
-            facts_by_text[original] = facts_of(original)
-        facts = facts_by_text[original]
-        left = facts & {*_WORD.findall(text)}
-        shares.append(len(left) / len(facts) if facts else np.nan)
+        if original not in facts_by_original:
+            facts_by_original[original] = facts_of(original)
+        facts = facts_by_original[original]
+        kept_facts = facts & {*_WORD.findall(text)}
+        shares.append(len(kept_facts) / len(facts) if facts else np.nan)
     return np.array(shares, dtype=np.float64)
 
 
@@ -294,7 +332,7 @@ def _feminine_share(text: str) -> float:
     feminine_by_masculine = feminine_words()
     feminine = {*feminine_by_masculine.values(), "hers"}
     gendered = feminine | feminine_by_masculine.keys()
-    found_words = [word for word in re.findall(r"[a-z]+", text.lower()) if word in gendered]
-    if not found_words:
+    gendered_words = [word for word in re.findall(r"[a-z]+", text.lower()) if word in gendered]
+    if not gendered_words:
         return float("nan")
-    return sum(word in feminine for word in found_words) / len(found_words)
+    return sum(word in feminine for word in gendered_words) / len(gendered_words)

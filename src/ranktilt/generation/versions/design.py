@@ -26,7 +26,7 @@ from ranktilt.errors import UserError, counted, join_words, refuse_twice
 Levels = npt.NDArray[np.int8]
 """−1 for low, 1 for high, with a row for each run and a column for each factor."""
 MOST_FACTORS = 6
-"""Most factors of a design."""
+"""Maximum number of factors of a design."""
 FULL = "full"
 """Size of a design with every combination."""
 SIZES = ("8", "16", "32", FULL)
@@ -47,13 +47,13 @@ class Fraction:
     """A fraction of all combinations that still separates main effects."""
 
     generators: tuple[str, ...]
-    """How the last factors get their levels: as products of those of the first.
+    """Equations for the levels of the last factors, as products of the levels of the first.
 
     Letters stand for factors in their order, and levels are −1 and 1: ``E=-ABCD`` says that the
     fifth factor's level is minus the product of the first four.
     """
     resolution: str
-    """Which effects are mixed with which, as a Roman number."""
+    """Resolution, as a Roman number; it says which effects are mixed with which."""
 
 
 FRACTIONS: Mapping[tuple[int, int], Fraction] = {
@@ -64,41 +64,42 @@ FRACTIONS: Mapping[tuple[int, int], Fraction] = {
 }
 """Fractions by number of factors and of runs (Box, Hunter & Hunter, 2005, Table 6.22).
 
-Of five factors in 16 runs the other half than in the table is taken, which is of the same
-resolution: the run with every factor low, which is the document as it is, must be in it.
+The run with every factor low must be in a fraction, because it is the document as it is. For five
+factors in 16 runs the table's half lacks that run. The other half, with the sign of the generator
+reversed, has it, and the same resolution.
 """
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Design:
-    """Combinations of two levels of each factor; in the first, the original, all are low."""
+    """Runs, each a combination of one level per factor; all are low in the first, the original."""
 
     factors: tuple[str, ...]
     """Names of the factors."""
     levels: Levels
-    """Level of each factor in each combination."""
+    """Level of each factor in each run: −1 for low, 1 for high."""
     kind: str
     """``factorial``, or ``given`` where the versions existed already."""
     generators: tuple[str, ...] = ()
-    """Generators of a fraction, as in `Fraction`."""
+    """Equations for the levels of the last factors of a fraction, such as ``D=ABC``."""
     resolution: str = FULL
-    """``full``, ``IV``, ``V`` or ``VI``; ``none`` of given versions in which combinations are
-    missing.
+    """``full``, ``IV``, ``V`` or ``VI``; ``none`` if versions that existed already lack some
+    combinations.
     """
 
     @property
     def runs(self) -> int:
-        """Number of combinations."""
+        """Number of runs."""
         return len(self.levels)
 
-    def cells(self) -> list[dict[str, str]]:
-        """Return the level of each factor, run by run."""
+    def level_names(self) -> list[dict[str, str]]:
+        """Return the name of each factor's level (``low`` or ``high``) by factor, run by run."""
         names = {-1: LOW, 1: HIGH}
-        cells = []
+        runs = []
         for run_levels in self.levels.tolist():
             levels = [names[level] for level in run_levels]
-            cells.append(dict(zip(self.factors, levels, strict=True)))
-        return cells
+            runs.append(dict(zip(self.factors, levels, strict=True)))
+        return runs
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -114,9 +115,18 @@ class Design:
 def design(factors: Sequence[str], size: str | int = FULL) -> Design:
     """Lay out an experiment with two levels per factor.
 
-    `size` is a number of runs, or ``full`` for every combination. A fraction is of resolution IV at
-    least, so that the effect of a factor is mixed with no interaction of two; a smaller one is
-    refused.
+    Parameters
+    ----------
+    factors : sequence of str
+        Names of the factors.
+    size : str or int, optional
+        Number of runs, or ``full`` for every combination.
+
+    Raises
+    ------
+    UserError
+        If the runs are too few for resolution IV: the effect of a factor would be mixed with the
+        interaction of two others.
     """
     names = tuple(factors)
     _check_names(names)
@@ -138,7 +148,7 @@ def design(factors: Sequence[str], size: str | int = FULL) -> Design:
 
 
 def _fraction(factor_count: int, runs: int) -> Fraction:
-    """Look up a fraction; `UserError` says which designs there are for so many factors."""
+    """Look up a fraction, or raise an error that names a design for this number of factors."""
     combinations = 2**factor_count
     factors = counted(factor_count, "factor", "factors")
     if runs > combinations:
@@ -170,6 +180,7 @@ def _check_names(names: tuple[str, ...]) -> None:
 def full_factorial(factor_count: int) -> Levels:
     """Return every combination in standard order: the first factor changes fastest."""
     runs = np.arange(2**factor_count)
+    # A factor is high in the runs whose number has the factor's binary digit.
     columns = [np.where(runs >> factor & 1, 1, -1) for factor in range(factor_count)]
     return np.stack(columns, axis=1).astype(np.int8)
 
@@ -186,27 +197,27 @@ def fraction_levels(factor_count: int, generators: Sequence[str]) -> Levels:
     return np.stack(ordered, axis=1).astype(np.int8)
 
 
-def drawn_cells(
+def draw_cells(
     layout: Design, origins: Sequence[str], cells: int | None, seed: int = 0
 ) -> list[list[int]]:
-    """Choose runs of a design for each origin, in rising order.
+    """Draw runs of a design for each document, and return their indices in rising order.
 
-    Over all origins every run should be taken equally often, and within an origin each factor
-    should be low and high equally often. So the origins take their turns in a seeded order, and
-    each takes the runs that were taken least so far; among equal ones those that make its levels
-    most even; and else by chance. In the end no run is taken more than once more often than
-    another.
+    Over all documents every run should be used equally often, and within a document each factor
+    should be low and high equally often. So the documents take turns in a random order. Each takes
+    the runs that were used least so far. Among these it prefers runs that balance low and high
+    levels, and then chooses at random. In the end the most and the least used run differ by at most
+    one use.
 
     Parameters
     ----------
     layout : Design
         The design.
     origins : sequence of str
-        The documents that get versions.
+        Ids of the documents that get versions.
     cells : int or None
-        Runs of each origin; None for all.
+        Number of runs for each document; None for all.
     seed : int, optional
-        Seed of the order and of chance.
+        Random seed.
     """
     if cells is None:
         return [list(range(layout.runs)) for _ in origins]
@@ -214,30 +225,35 @@ def drawn_cells(
         names = join_words(list(layout.factors))
         raise UserError(f"expected 2 to {layout.runs} cells per origin of {names}, got {cells}")
     rng = np.random.default_rng(seed)
-    # How often each run was taken.
-    times_used = np.zeros(layout.runs, dtype=np.int64)
-    chosen: dict[int, list[int]] = {}
-    for origin in rng.permutation(len(origins)).tolist():
-        chance = rng.random(layout.runs)
-        # For each factor the high levels of this origin less the low ones; even at 0.
+    times_used = np.zeros(layout.runs, dtype=np.int64)  # by run, over all documents so far
+    runs_by_document: dict[int, list[int]] = {}
+    for document in rng.permutation(len(origins)).tolist():
+        random_keys = rng.random(layout.runs)
+        # For each factor, the document's number of high levels minus that of low levels.
         level_sums = np.zeros(len(layout.factors), dtype=np.int64)
         runs: list[int] = []
         for _ in range(cells):
             imbalance = np.abs(level_sums + layout.levels).sum(axis=1)
-            order = np.lexsort((chance, imbalance, times_used)).tolist()
+            # The last key of `lexsort` is the first to sort by.
+            order = np.lexsort((random_keys, imbalance, times_used)).tolist()
             run = next(candidate for candidate in order if candidate not in runs)
             runs.append(run)
             times_used[run] += 1
             level_sums += layout.levels[run]
-        chosen[origin] = sorted(runs)
-    return [chosen[origin] for origin in range(len(origins))]
+        runs_by_document[document] = sorted(runs)
+    return [runs_by_document[document] for document in range(len(origins))]
 
 
-def given_design(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> Design:
-    """Describe the combinations of versions that existed already, each once, in standard order."""
+def design_of_versions(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> Design:
+    """Return the design of versions that existed already.
+
+    `cells` holds the levels of each version, −1 or 1 for each factor. The design has each
+    combination once, in standard order.
+    """
     _check_names(tuple(factors))
-    distinct = sorted(set(cells), key=lambda cell: cell[::-1])
-    levels = np.array(distinct, dtype=np.int8).reshape(-1, len(factors))
+    # In standard order the first factor changes fastest, so the last one is the first to sort by.
+    combinations = sorted(set(cells), key=lambda cell: cell[::-1])
+    levels = np.array(combinations, dtype=np.int8).reshape(-1, len(factors))
     is_full = len(levels) == 2 ** len(factors)
     return Design(
         factors=tuple(factors),
@@ -248,7 +264,7 @@ def given_design(factors: Sequence[str], cells: Sequence[tuple[int, ...]]) -> De
 
 
 def has_changed_facts(docs: pl.DataFrame) -> pl.Series:
-    """Return which versions have changed facts, and so differ from the original in content."""
+    """Tell for each version whether its facts were changed: it then says other than its origin."""
     column = PREFIX + FACTS
     if column not in docs.columns:
         return pl.repeat(value=False, n=docs.height, eager=True)

@@ -1,4 +1,8 @@
-"""Factors: properties of a text, changed by rule, by a language model, or by your own function."""
+"""Factors: properties of a text, changed by rule, by a language model, or by your own function.
+
+A factor has two levels: ``low``, the text as it is, and ``high``, the changed text. A *probe* is a
+measured property of a text; it shows whether a factor changed what it should, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +24,20 @@ from ranktilt.generation.versions.answer_sentences import (
     BEGINNING,
     END,
     MIDDLE,
-    placed_edit,
-    repeated_edit,
+    position_rule,
+    repetition_rule,
 )
 from ranktilt.generation.versions.design import FACTS
-from ranktilt.generation.versions.rules import Origin
+from ranktilt.generation.versions.rules import RuleContext
 
-Edit = Callable[[str, Origin], str]
-"""A function from a text and its document to the changed text."""
-Expected = Mapping[str, int]
-"""Probes that a factor must move, by the direction: 1 up, −1 down, 0 either."""
+Edit = Callable[[str, RuleContext], str]
+"""A function from a text, and what rules may know of its document, to the changed text."""
+Directions = Mapping[str, int]
+"""Direction in which a factor must move each of some probes: 1 up, −1 down, 0 either."""
 AS_IS = "as is"
-"""Name of the low level."""
+"""Description of the low level."""
 POSITION, REPETITION = "position", "repetition"
-"""Factors of the sentences that answer: where they stand, and how often."""
+"""Names of the factors that move and repeat the sentences that answer a query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,27 +47,29 @@ class Factor:
     name: str
     """Name of the factor."""
     high: str
-    """Name of the high level: ``halved``."""
-    moves: Expected
-    """Probes that it must move."""
+    """Description of the high level, such as ``halved``."""
+    moves: Directions
+    """Probes that the factor must move, with the direction."""
     holds: tuple[str, ...] = ()
-    """Probes that it must not move."""
+    """Probes that the factor must leave as they are."""
     edit: Edit | None = None
     """Function that changes a text: a rule, or the user's."""
     prompt: str = ""
     """Name or file of the prompt with which a model changes a text."""
     source: str | None = None
-    """Source of the collection whose rewrites are the high level, or ``""`` for the only other
-    source; None if a rule or a model changes the text.
+    """Source (author) whose rewrites in the collection are the high level.
+
+    ``""`` stands for the only source besides the original's. None if a rule or a model changes the
+    text.
     """
     titles: bool = False
     """Whether titles are changed too."""
     made_by: str = ""
-    """Text by which users named a factor of theirs."""
+    """Text with which users named a factor of their own; empty for built-in ones."""
 
     @property
     def by(self) -> Literal["rule", "model", "collection"]:
-        """Who changes the text."""
+        """Where the changed text comes from; a user's function counts as a rule."""
         if self.prompt:
             return "model"
         return "rule" if self.source is None else "collection"
@@ -80,32 +86,32 @@ class Factor:
         return content | {name: value for name, value in optional.items() if value}
 
 
-_TEXT = ("words", "sentences", "query-words", "facts")
-"""Probes of a text by itself, and of its facts."""
-_TEXT_AND_OVERLAP = (*_TEXT, "overlap")
-"""The same, and the words that a version shares with its origin."""
+_LENGTH_AND_CONTENT = ("words", "sentences", "query-words", "facts")
+"""Probes of a text's length, query words and facts."""
+_LENGTH_CONTENT_OVERLAP = (*_LENGTH_AND_CONTENT, "overlap")
+"""The same probes, and the share of the original's words that a version keeps."""
 
 
-def _position(part: str) -> Factor:
-    """Return the factor that moves answers to a part of the text."""
+def _position_factor(location: str) -> Factor:
+    """Return the factor that moves answers to a place of the text, such as ``end``."""
+    edit = position_rule(location)  # refuses an unknown place
     moves = {
         BEGINNING: {ANSWER_POSITION: -1},
         MIDDLE: {ANSWER_OFF_CENTRE: -1},
         END: {ANSWER_POSITION: 1},
     }
-    edit = placed_edit(part)
     return Factor(
         name=POSITION,
-        high=part,
-        moves=moves[part],
-        holds=(*_TEXT_AND_OVERLAP, ANSWER_COUNT),
+        high=location,
+        moves=moves[location],
+        holds=(*_LENGTH_CONTENT_OVERLAP, ANSWER_COUNT),
         edit=edit,
     )
 
 
-def _repetition(times: str) -> Factor:
-    """Return the factor that states answers several times."""
-    edit = repeated_edit(times)
+def _repetition_factor(times: str) -> Factor:
+    """Return the factor that states answers so many times."""
+    edit = repetition_rule(times)  # refuses a text that is no such number
     return Factor(
         name=REPETITION,
         high="twice" if int(times) == 2 else f"{int(times)} times",
@@ -122,21 +128,21 @@ _RULES = (
         high="changed",
         moves={"facts": -1},
         holds=("words", "sentences", "query-words"),
-        edit=rules.other_facts,
+        edit=rules.change_facts,
     ),
     Factor(
         name="words",
         high="synonyms",
         moves={"overlap": -1},
-        holds=_TEXT,
-        edit=rules.other_words,
+        holds=_LENGTH_AND_CONTENT,
+        edit=rules.use_synonyms,
     ),
     Factor(
         name="gender",
         high="feminine",
         moves={"gender": 1},
         holds=("words", "sentences"),
-        edit=rules.feminine,
+        edit=rules.feminize,
         titles=True,
     ),
     Factor(
@@ -144,28 +150,28 @@ _RULES = (
         high="halved",
         moves={"words": -1},
         holds=("sentences", "readability"),
-        edit=rules.shorter,
+        edit=rules.halve,
     ),
-    _position(END),
-    _repetition("2"),
+    _position_factor(END),
+    _repetition_factor("2"),
     Factor(
         name="query-words",
         high="added",
         moves={"query-words": 1},
         holds=("overlap", "facts"),
-        edit=rules.with_query_words,
+        edit=rules.add_query_words,
     ),
     Factor(
         name="fluency",
         high="swapped",
         moves={"perplexity": 1},
-        holds=_TEXT_AND_OVERLAP,
-        edit=rules.swapped_words,
+        holds=_LENGTH_CONTENT_OVERLAP,
+        edit=rules.swap_words,
     ),
 )
-"""Factors by rule."""
+"""Factors without a prompt: made by rule, or taken from the collection (``source``)."""
 RULES: Mapping[str, Factor] = {factor.name: factor for factor in _RULES}
-"""Factors by rule, in the order in which they are applied."""
+"""Factors without a prompt by name, in the order in which they are applied."""
 _PROMPTED = (
     Factor(
         name="source",
@@ -198,19 +204,27 @@ _PROMPTED = (
 )
 """Factors by a language model."""
 PROMPTED: Mapping[str, Factor] = {factor.name: factor for factor in _PROMPTED}
-"""Factors by a language model, in the order in which they are applied, before all rules."""
+"""Factors by a language model by name, in the order in which they are applied."""
 NAMES = (*RULES, *(name for name in PROMPTED if name not in RULES))
-"""Names of all factors that are built in."""
+"""Names of all built-in factors."""
 
 
 def read_factors(specs: Sequence[str], *, by_rule: bool = False) -> tuple[Factor, ...]:
-    """Read factors by name, in the order given.
+    """Return the factors that users name, in the order given.
 
-    One with a rule and a prompt is made by the prompt unless `by_rule`. ``source:NAME`` are the
-    rewrites that the collection has already; ``position:beginning`` and ``repetition:3`` say what
-    the high level is; ``MODULE:FUNCTION`` is a function ``f(text) -> text``
-    of yours, with attributes ``moves`` and ``holds`` if you like; the name of a file is a prompt
-    with ``{text}``.
+    Parameters
+    ----------
+    specs : sequence of str
+        Each is one of
+
+        - the name of a built-in factor, such as ``length``;
+        - ``source:NAME``, for the rewrites of that source in the collection;
+        - ``position:beginning`` or ``repetition:3``, which set the high level;
+        - ``MODULE:FUNCTION``, a function ``f(text) -> text`` of yours. It may have attributes
+          ``moves`` and ``holds``, as `Factor` has;
+        - the path of a file with a prompt that has the slot ``{text}``.
+    by_rule : bool, optional
+        Use the rule of a factor that has both a rule and a prompt.
     """
     factors = tuple(_factor(spec.strip(), by_rule) for spec in specs if spec.strip())
     if not factors:
@@ -220,34 +234,34 @@ def read_factors(specs: Sequence[str], *, by_rule: bool = False) -> tuple[Factor
 
 
 def _factor(spec: str, by_rule: bool) -> Factor:
-    """Return the factor of a text that users type."""
+    """Return the factor that a text names."""
     name, colon, argument = spec.partition(":")
     if name == "source" and colon:
         return Factor(name="source", high=argument, moves={"overlap": -1}, source=argument)
     if name == POSITION and colon:
-        return _position(argument)
+        return _position_factor(argument)
     if name == REPETITION and colon:
-        return _repetition(argument)
+        return _repetition_factor(argument)
     if spec in NAMES:
-        return _built_in(spec, by_rule)
+        return _built_in_factor(spec, by_rule)
     if colon and os.path.sep not in spec:
-        return _function(spec)
+        return _function_factor(spec)
     if Path(spec).suffix == ".txt" or os.path.isfile(spec):
-        return _prompt_file(spec, by_rule)
+        return _prompt_factor(spec, by_rule)
     raise UserError(
         f"{unknown('factor', spec, NAMES)}; your own: MODULE:FUNCTION, or a file with a prompt"
     )
 
 
-def _built_in(name: str, by_rule: bool) -> Factor:
-    """Return a factor of ours, by its prompt unless a rule is asked for."""
+def _built_in_factor(name: str, by_rule: bool) -> Factor:
+    """Return a built-in factor, with its prompt unless `by_rule`."""
     if by_rule and name not in RULES:
         raise UserError(f"factor {name!r} has no rule: leave out --by-rule and name a model, --llm")
     return PROMPTED[name] if name in PROMPTED and not by_rule else RULES[name]
 
 
-def _prompt_file(file: str, by_rule: bool) -> Factor:
-    """Return a factor that is made by the prompt in a file."""
+def _prompt_factor(file: str, by_rule: bool) -> Factor:
+    """Return a factor that a model changes with the prompt in a file."""
     if by_rule:
         raise UserError(f"factor {file!r} is a prompt: leave out --by-rule and name a model, --llm")
     return Factor(
@@ -255,9 +269,10 @@ def _prompt_file(file: str, by_rule: bool) -> Factor:
     )
 
 
-def _function(spec: str) -> Factor:
-    """Return a factor that is made by a function of the user's."""
+def _function_factor(spec: str) -> Factor:
+    """Return a factor that a user's function changes, named ``MODULE:FUNCTION``."""
     folder = os.getcwd()
+    # Modules in the working folder can be named too; "" in the path means that folder.
     if folder not in sys.path and "" not in sys.path:
         sys.path.insert(0, folder)
     importlib.invalidate_caches()
@@ -271,11 +286,11 @@ def _function(spec: str) -> Factor:
     if not callable(function):
         raise UserError(f"factor {spec!r}: expected a function f(text), got {shorten(function)}")
 
-    def edit(text: str, origin: Origin) -> str:
+    def edit(text: str, context: RuleContext) -> str:
         changed = function(text)
         if not isinstance(changed, str):
             raise UserError(
-                f"factor {spec!r}: expected a text for document {origin.id!r}, got "
+                f"factor {spec!r}: expected a text for document {context.id!r}, got "
                 f"{shorten(changed)}"
             )
         return changed
@@ -301,18 +316,19 @@ def require_model(factors: Sequence[Factor], *, has_model: bool) -> None:
         raise UserError("every factor is made by rule: leave out the language model (--llm)")
 
 
-def applied_order(factors: Sequence[Factor]) -> list[Factor]:
-    """Order factors as they are applied: rewrites of the collection, prompts, then rules.
+def application_order(factors: Sequence[Factor]) -> list[Factor]:
+    """Order factors as they are applied: rewrites of the collection, then prompts, then rules.
 
-    In each stage a user's own come last. What a model is asked thus depends on prompts alone, and
-    versions that differ by a rule share the model's text.
+    In each of these stages, users' own factors come last. A model is thus never asked about a text
+    that a rule changed, and versions that differ by a rule share the model's text.
     """
-    orders = {"collection": ["source"], "model": [*PROMPTED], "rule": [*RULES]}
-    stages = list(orders)
+    names_by_stage = {"collection": ["source"], "model": [*PROMPTED], "rule": [*RULES]}
+    stages = list(names_by_stage)
 
-    def position(factor: Factor) -> tuple[int, int]:
-        order = orders[factor.by]
-        is_ours = factor.name in order and not factor.made_by
-        return stages.index(factor.by), order.index(factor.name) if is_ours else len(order)
+    def sort_key(factor: Factor) -> tuple[int, int]:
+        names = names_by_stage[factor.by]
+        is_built_in = factor.name in names and not factor.made_by
+        index = names.index(factor.name) if is_built_in else len(names)
+        return stages.index(factor.by), index
 
-    return sorted(factors, key=position)
+    return sorted(factors, key=sort_key)

@@ -1,4 +1,8 @@
-"""Options of versions by design."""
+"""Options of versions by design.
+
+A *factor* is a property of a text with two levels, a *run* a combination of one level per factor,
+and a *design* the set of runs in which documents are written.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +21,20 @@ class Crossing:
     """Options of a design: which combinations of factors, and which documents to write in them."""
 
     design: Literal["8", "16", "32", "full"] = "full"
-    """Runs of the design: a fraction of resolution IV or more, or all combinations."""
+    """Number of runs of the design, or all combinations.
+
+    A design with fewer runs has resolution IV or more: no factor's effect is mixed with the
+    interaction of two others.
+    """
     cells: Annotated[int, msgspec.Meta(ge=2)] | None = None
-    """Draw so many runs per document, each as often as the others; all by default."""
+    """Number of runs to draw for each document, so that each run is used equally often; all runs by
+    default."""
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Random seed of rules and drawn runs."""
     of: str | None = None
-    """Source of the documents to write versions of; ``human`` by default."""
+    """Source (author) of the documents to write versions of; ``human`` by default."""
     first: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Take only the first documents, for a trial."""
+    """For a trial: number of documents to take, from the first on."""
     temperature: Annotated[float, msgspec.Meta(ge=0)] = 0.2
     """Sampling temperature of a model."""
     top_p: float = 1.0
@@ -41,7 +50,7 @@ class Crossing:
         check_fields(self, "versions")
 
     def rewriting(self, *, prompt: str, source: str) -> Rewriting:
-        """Return the options of rewrites with a prompt, under the name of a source."""
+        """Return the options for rewrites with `prompt`, as documents of the source `source`."""
         return Rewriting(
             prompt=prompt,
             temperatures=(self.temperature,),
@@ -53,7 +62,16 @@ class Crossing:
         )
 
     def with_sampling(self, sampling: Mapping[str, Any]) -> Self:
-        """Return the same options with the sampling options of a model's text."""
+        """Return the same options with the sampling options that a model was named with.
+
+        In ``openai:gpt-x(temperature=0)``, the temperature is such an option.
+
+        Parameters
+        ----------
+        sampling : mapping of str to value
+            Any of ``temperature``, ``top_p``, ``max_tokens`` and ``seed`` (the model's, not that
+            of rules).
+        """
         values = dict(sampling)
         if "seed" in values:
             values["model_seed"] = values.pop("seed")

@@ -1,4 +1,8 @@
-"""Estimate what the prompts of a design would cost."""
+"""Estimate what the prompts of a design would cost.
+
+A *design* says in which combinations of factors each document is written; a *factor* is a property
+of a text that a prompt or a rule changes.
+"""
 
 from __future__ import annotations
 
@@ -11,39 +15,39 @@ from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.rewrite.prepare import prepare_rewrites
 from ranktilt.generation.versions.factors import Factor
 from ranktilt.generation.versions.options import Crossing
-from ranktilt.generation.versions.writer import VersionWriter, bare_texts
+from ranktilt.generation.versions.writer import VersionWriter, collection_of_texts
 from ranktilt.llm.base import LLM
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptPrice:
-    """The cost of a prompt."""
+    """The cost of a prompt, for all texts that it is used with."""
 
     name: str
-    """The factor; ``judge`` for grades."""
+    """Name of the factor that the prompt changes; ``judge`` for grades."""
     prompt: str
     """Name or file of the prompt."""
     texts: int
-    """Number of texts, or of pairs of a query and a text, that it is asked for."""
+    """Number of texts to ask for, or of pairs of a query and a text to grade."""
     estimate: CostEstimate
-    """The cost for the documents as they are."""
-    times: float
-    """Factor from that estimate to all texts."""
+    """The cost if each document, as it is now, is asked for once."""
+    multiplier: float
+    """Number by which `estimate` is multiplied to get the cost of all texts."""
 
     @property
     def tokens_in(self) -> int:
-        """Tokens read, over all texts."""
-        return round(self.times * self.estimate.tokens_in)
+        """Number of tokens to read, over all texts."""
+        return round(self.multiplier * self.estimate.tokens_in)
 
     @property
     def tokens_out(self) -> int:
-        """Tokens written, over all texts."""
-        return round(self.times * self.estimate.tokens_out)
+        """Number of tokens to write, over all texts."""
+        return round(self.multiplier * self.estimate.tokens_out)
 
     @property
     def price(self) -> float | None:
         """Price of all texts; None where the price of tokens is not given."""
-        return None if self.estimate.price is None else self.times * self.estimate.price
+        return None if self.estimate.price is None else self.multiplier * self.estimate.price
 
 
 def price_versions(
@@ -55,8 +59,22 @@ def price_versions(
 ) -> list[PromptPrice]:
     """Estimate the cost of each prompt, without asking the model.
 
-    The documents as they are are priced, once each, and multiplied by the number of versions: what
-    an earlier prompt would make of them is not known yet. `options` are those of `estimate`.
+    A later prompt gets texts that an earlier one wrote, whose lengths are not known yet. So every
+    prompt is priced with the original texts, once each, and that price is multiplied to the number
+    of versions.
+
+    Parameters
+    ----------
+    collection : Collection
+        The collection whose documents get versions.
+    factors : sequence of Factor
+        The factors of the design; those without a prompt cost nothing.
+    crossing : Crossing
+        Design, documents and sampling of the model.
+    llm : LLM
+        The model.
+    **options
+        Further arguments of `ranktilt.generation.estimate.estimate`, such as ``price``.
     """
     writer = VersionWriter.from_collection(collection, factors, crossing)
     prices = []
@@ -64,8 +82,8 @@ def price_versions(
         if factor.by != "model":
             continue
         versions = writer.versions_of_step(step)
-        rows = sorted({row for row, _ in versions})
-        texts = bare_texts(writer.texts[row, ()] for row in rows)
+        rows = sorted({row for row, _factors in versions})
+        texts = collection_of_texts(writer.texts[row, ()] for row in rows)
         rewriting = crossing.rewriting(prompt=factor.prompt, source=factor.name)
         cost = estimate(prepare_rewrites(texts, llm, rewriting), llm, **options)
         prices.append(
@@ -74,7 +92,8 @@ def price_versions(
                 prompt=factor.prompt,
                 texts=len(versions),
                 estimate=cost,
-                times=len(versions) / max(cost.documents - cost.empty, 1),
+                # Documents without a text are not asked for.
+                multiplier=len(versions) / max(cost.documents - cost.empty, 1),
             )
         )
     return prices

@@ -1,4 +1,8 @@
-"""Edits by rule: a text with one property changed, without any language model."""
+"""Edits by rule: functions that change one property of a text, without any language model.
+
+Each takes a text and what it may know of the document (`RuleContext`), and returns the changed
+text. Chance depends on seed and document alone, so that the same call gives the same text.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,20 @@ from functools import cache
 from importlib import resources
 
 SWAP_RATE = 0.3
-"""Share of neighbouring words, in a sentence, at which a swap begins."""
+"""Probability that a word of a sentence is swapped with the next one."""
 MOST_QUERIES = 3
-"""Relevant queries whose words a document is given, or whose answer is looked for."""
+"""Maximum number of a document's relevant queries that rules use, the highest grades first."""
 SENTENCE = re.compile(r"\S.*?(?:[.!?\u2026]+[\"')\]\u2019\u201d]*(?=\s)|\Z)", re.DOTALL)
 """A sentence, to its full stop and the quotes after it."""
 
 _NUMBER = re.compile(r"(?<![\w.,])(?<![A-Za-z][-\u2013])\d+(?:[.,]\d+)*(?![\w])")
+"""A number that is no part of a name such as ``COVID-19``."""
 _NAME = re.compile(r"\b[A-Z][a-z]+(?:[ \t]+[A-Z][a-z]+)*\b")
+"""Capitalised words in a row."""
 _WORD = re.compile(r"(?:\b([Aa]n?)(\s+))?\b([A-Za-z]+(?:-[A-Za-z]+)*)\b")
+"""A word; its indefinite article and the blank after it, if there are any, are the first groups."""
 _TERM = re.compile(r"\w+")
+"""A term, as it is compared between texts."""
 _FEMININE: Mapping[str, str] = {
     "he": "she",
     "him": "her",
@@ -84,28 +92,29 @@ _FEMININE: Mapping[str, str] = {
     "hero": "heroine",
     "heroes": "heroines",
 }
-"""Masculine words and what stands for them; a plural in -s is made of both."""
+"""Feminine words by the masculine ones that they replace; plurals in -s follow from these."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class RuleContext:
     """What a rule may know of a document, apart from its text."""
 
     id: str
     """Id of the document."""
     seed: int = 0
-    """Seed of all that chance decides."""
+    """Random seed."""
     queries: tuple[str, ...] = ()
-    """Texts of the queries to which it is relevant, the highest grade first."""
+    """Texts of the queries to which the document is relevant, the highest grade first."""
     sought: tuple[str, ...] = ()
-    """Texts that say which sentences answer: see `answer_sentences.sought_texts`."""
+    """Texts with which sentences are compared to find the answers: the sentences of the answer
+    that the document states, or its first queries."""
     query_terms: frozenset[str] = frozenset()
     """Terms of all queries of the collection."""
     names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Names in the collection's texts, by their number of words."""
 
-    def number(self, *parts: object) -> int:
-        """Draw a whole number that depends on seed, document and `parts` alone."""
+    def random_number(self, *parts: object) -> int:
+        """Draw a whole number of 64 bits that depends on seed, document and `parts` alone."""
         key = "\0".join(map(str, (self.seed, self.id, *parts)))
         return int.from_bytes(
             hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest(), "little"
@@ -113,33 +122,39 @@ class Origin:
 
 
 def terms(text: str) -> list[str]:
-    r"""List the lower-cased runs of letters, digits and underscores."""
+    """List the terms of a text: lower-cased runs of letters, digits and underscores."""
     return _TERM.findall(text.lower())
 
 
-def shorter(text: str, origin: Origin) -> str:
+def halve(text: str, context: RuleContext) -> str:
     """Keep the first half of the sentences, at least one."""
     ends = [sentence.end() for sentence in SENTENCE.finditer(text)]
-    return text[: ends[max(len(ends) // 2, 1) - 1]].rstrip() if ends else text
+    if not ends:
+        return text
+    kept_count = max(len(ends) // 2, 1)
+    return text[: ends[kept_count - 1]].rstrip()
 
 
-def other_words(text: str, origin: Origin) -> str:
-    """Replace words by synonyms of a list, where no query holds any form of either."""
+def use_synonyms(text: str, context: RuleContext) -> str:
+    """Replace words by synonyms from a list.
+
+    A word stays if a query of the collection has any form of it or of its synonym.
+    """
     synonym_of = synonyms()
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_word(match: re.Match[str]) -> str:
         article, blank, word = match.groups()
         synonym = synonym_of.get(word.lower())
-        if synonym is None or origin.query_terms & _all_forms(word.lower(), synonym):
+        if synonym is None or context.query_terms & _all_forms(word.lower(), synonym):
             return match[0]
         if article is None:
-            return _cased(synonym, word)
-        fitting = article[0]
+            return _with_capitals_of(word, synonym)
+        new_article = article[0]  # a or A
         if synonym[0] in "aeiou":
-            fitting = "an" if article[0] == "a" else "An"
-        return f"{fitting}{blank}{_cased(synonym, word)}"
+            new_article += "n"
+        return f"{new_article}{blank}{_with_capitals_of(word, synonym)}"
 
-    return _WORD.sub(replaced, text)
+    return _WORD.sub(replace_word, text)
 
 
 def _all_forms(word: str, synonym: str) -> set[str]:
@@ -147,16 +162,19 @@ def _all_forms(word: str, synonym: str) -> set[str]:
     return {word, *synonym.split(), *forms_of(word), *forms_of(synonym)}
 
 
-def _cased(word: str, like: str) -> str:
-    """Write a word with the capitals of another one."""
-    if like.isupper() and len(like) > 1:
+def _with_capitals_of(replaced: str, word: str) -> str:
+    """Write a word in capitals, or with a capital, if the replaced word was written so."""
+    if replaced.isupper() and len(replaced) > 1:
         return word.upper()
-    return word[:1].upper() + word[1:] if like[:1].isupper() else word
+    return word[:1].upper() + word[1:] if replaced[:1].isupper() else word
 
 
 @cache
-def _pairs() -> list[tuple[str, str, str]]:
-    """Read the kind of each pair of the list (noun, verb or other), the word and its synonym."""
+def _synonym_pairs() -> list[tuple[str, str, str]]:
+    """Read the list of synonyms: kind, word and synonym of each line.
+
+    The kind is ``n`` for nouns, ``v`` for verbs and ``o`` for other words, which are not inflected.
+    """
     file = resources.files("ranktilt.generation.versions").joinpath("synonyms.txt")
     pairs = []
     for line in file.read_text("utf-8").splitlines():
@@ -168,10 +186,14 @@ def _pairs() -> list[tuple[str, str, str]]:
 
 @cache
 def synonyms() -> Mapping[str, str]:
-    """Return the synonym of each word, inflected alike; the first pair that has a word counts."""
+    """Return the synonym of each form of a word, in the same form.
+
+    If a word is in several pairs, the first pair counts. Pairs of nouns and of verbs are used in
+    both directions.
+    """
     synonym_of: dict[str, str] = {}
-    for kind, word, synonym in _pairs():
-        forms = zip(_inflected(kind, word), _inflected(kind, synonym), strict=True)
+    for kind, word, synonym in _synonym_pairs():
+        forms = zip(_inflect(kind, word), _inflect(kind, synonym), strict=True)
         for word_form, synonym_form in forms:
             synonym_of.setdefault(word_form, synonym_form)
             if kind != "o" and " " not in synonym_form:
@@ -181,76 +203,87 @@ def synonyms() -> Mapping[str, str]:
 
 @cache
 def _forms() -> Mapping[str, frozenset[str]]:
-    """Return the forms that belong together, by each of them."""
+    """Return all forms of a word, by each of its forms."""
     forms_by_form: dict[str, frozenset[str]] = {}
-    for kind, *pair in _pairs():
+    for kind, *pair in _synonym_pairs():
         for word in pair:
-            forms = frozenset(_inflected(kind, word))
+            forms = frozenset(_inflect(kind, word))
             for form in forms:
                 forms_by_form[form] = forms_by_form.get(form, frozenset()) | forms
     return forms_by_form
 
 
 def forms_of(word: str) -> frozenset[str]:
-    """Return the inflected forms that the list knows of a word."""
+    """Return all forms of a word in the list of synonyms, or the word alone if it is not there."""
     return _forms().get(word, frozenset({word}))
 
 
-def _inflected(kind: str, word: str) -> list[str]:
-    """Return a word, and its regular forms: of a noun the plural, of a verb -s, -ed and -ing."""
+def _inflect(kind: str, word: str) -> list[str]:
+    """Return a word and its regular forms: the plural of a noun (``n``), -s, -ed, -ing of a verb.
+
+    Words of another kind than ``n`` and ``v`` have no further forms.
+    """
     if kind not in "nv":
         return [word]
-    ends_in_soft_y = word.endswith("y") and word[-2:-1] not in "aeiou"
-    plural, past = f"{word}s", f"{word}ed"
-    if ends_in_soft_y:
-        plural, past = f"{word[:-1]}ies", f"{word[:-1]}ied"
+    ends_in_consonant_y = word.endswith("y") and word[-2:-1] not in "aeiou"
+    with_s, past = f"{word}s", f"{word}ed"
+    if ends_in_consonant_y:
+        with_s, past = f"{word[:-1]}ies", f"{word[:-1]}ied"
     elif word.endswith(("s", "x", "z", "ch", "sh")):
-        plural = f"{word}es"
+        with_s = f"{word}es"
     elif word.endswith("e"):
         past = f"{word}d"
     if kind == "n":
-        return [word, plural]
+        return [word, with_s]
     stem = word[:-1] if word.endswith("e") and not word.endswith(("ee", "oe", "ye")) else word
-    return [word, plural, past, f"{stem}ing"]
+    return [word, with_s, past, f"{stem}ing"]
 
 
-def swapped_words(text: str, origin: Origin) -> str:
-    """Swap neighbouring words within sentences, at a seeded rate; the last word stays."""
+def swap_words(text: str, context: RuleContext) -> str:
+    """Swap neighbouring words at random, within sentences; the last word of each stays."""
     parts: list[str] = []
     end = 0
     for number, sentence in enumerate(SENTENCE.finditer(text)):
-        # Words have even numbers, what is between them odd ones.
+        # Words have even indices; the blanks between them have odd ones.
         tokens = re.split(r"(\s+)", sentence[0])
         index = 0
+        # The word after the next, which may not exist, is at index + 4: the last word stays.
         while index + 4 < len(tokens):
-            if origin.number("swap", number, index) % 1_000 < 1_000 * SWAP_RATE:
+            if context.random_number("swap", number, index) % 1_000 < 1_000 * SWAP_RATE:
                 tokens[index], tokens[index + 2] = tokens[index + 2], tokens[index]
-                index += 2
+                index += 2  # no word is swapped twice
             index += 2
         parts += [text[end : sentence.start()], "".join(tokens)]
         end = sentence.end()
     return "".join([*parts, text[end:]])
 
 
-def other_facts(text: str, origin: Origin) -> str:
-    """Change numbers, and replace names by those of other documents; what a query has stays."""
+def change_facts(text: str, context: RuleContext) -> str:
+    """Change numbers, and replace names by those of other documents.
+
+    Numbers and names with a term of a query stay.
+    """
     parts: list[str] = []
     end = 0
-    for start, stop in _names(text):
+    for start, stop in _name_spans(text):
         name = text[start:stop]
-        pool = [candidate for candidate in _near(origin, name) if candidate != name]
-        may_change = pool and not origin.query_terms & {*terms(name)}
-        parts += [text[end:start], pool[0] if may_change else name]
+        new_names = [candidate for candidate in _draw_names(context, name) if candidate != name]
+        may_change = new_names and not context.query_terms & {*terms(name)}
+        parts += [text[end:start], new_names[0] if may_change else name]
         end = stop
 
-    def changed_number(match: re.Match[str]) -> str:
-        return match[0] if match[0] in origin.query_terms else _other_number(match[0], origin)
+    def replace_number(match: re.Match[str]) -> str:
+        number = match[0]
+        return number if number in context.query_terms else _other_number(number, context)
 
-    return _NUMBER.sub(changed_number, "".join([*parts, text[end:]]))
+    return _NUMBER.sub(replace_number, "".join([*parts, text[end:]]))
 
 
-def _names(text: str) -> Iterator[tuple[int, int]]:
-    """Find names: capitalised words that follow each other, without one that begins a sentence."""
+def _name_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each name.
+
+    A name is capitalised words in a row, without a word that begins a sentence.
+    """
     sentence_starts = {sentence.start() for sentence in SENTENCE.finditer(text)}
     for name in _NAME.finditer(text):
         start = name.start()
@@ -261,31 +294,36 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
             yield start, name.end()
 
 
-def _near(origin: Origin, name: str) -> Iterable[str]:
-    """Draw two names of as many words for this document and this name."""
-    pool = origin.names.get(len(name.split()), ())
-    start = origin.number("name", name) % len(pool) if pool else 0
-    return [pool[(start + step) % len(pool)] for step in range(min(2, len(pool)))]
+def _draw_names(context: RuleContext, name: str) -> Iterable[str]:
+    """Draw two names of the same number of words: the first may be the name itself."""
+    names = context.names.get(len(name.split()), ())
+    start = context.random_number("name", name) % len(names) if names else 0
+    return [names[(start + step) % len(names)] for step in range(min(2, len(names)))]
 
 
-def _other_number(number: str, origin: Origin) -> str:
-    """Change every digit, but not the century of a year; no number gets a 0 in front."""
+def _other_number(number: str, context: RuleContext) -> str:
+    """Change every digit of a number, except the century of a year.
+
+    A number of several digits does not begin with 0.
+    """
     unchanged = 2 if re.fullmatch(r"(?:19|20)\d\d", number) else 0
-    signs = []
-    for index, sign in enumerate(number):
-        if not sign.isdigit() or index < unchanged:
-            signs.append(sign)
+    characters = []
+    for index, character in enumerate(number):
+        if not character.isdigit() or index < unchanged:
+            characters.append(character)
             continue
         is_first_of_several = index == 0 and len(number) > 1 and number[1].isdigit()
         digits = "123456789" if is_first_of_several else "0123456789"
-        choice = [digit for digit in digits if digit != sign]
-        signs.append(choice[origin.number("digit", number, index) % len(choice)])
-    return "".join(signs)
+        candidates = [digit for digit in digits if digit != character]
+        characters.append(
+            candidates[context.random_number("digit", number, index) % len(candidates)]
+        )
+    return "".join(characters)
 
 
 def names_of(text: str) -> list[str]:
     """List the names of a text: capitalised words in a row that do not begin a sentence."""
-    return [text[start:end] for start, end in _names(text)]
+    return [text[start:end] for start, end in _name_spans(text)]
 
 
 def facts_of(text: str) -> set[str]:
@@ -297,7 +335,7 @@ def facts_of(text: str) -> set[str]:
 
 
 def name_pool(texts: Iterable[str], query_terms: frozenset[str]) -> dict[int, tuple[str, ...]]:
-    """List the names of texts that have no term of a query, by their number of words."""
+    """List the names in texts by their number of words, without names that have a query's term."""
     names_by_length: dict[int, set[str]] = {}
     for text in texts:
         for name in names_of(text):
@@ -306,11 +344,11 @@ def name_pool(texts: Iterable[str], query_terms: frozenset[str]) -> dict[int, tu
     return {length: tuple(sorted(names)) for length, names in names_by_length.items()}
 
 
-def with_query_words(text: str, origin: Origin) -> str:
-    """Add a last sentence: missing words of up to three queries that the text is relevant to."""
+def add_query_words(text: str, context: RuleContext) -> str:
+    """Add a last sentence of the words of relevant queries, up to three, that the text lacks."""
     known_terms = {*terms(text)}
     added: list[str] = []
-    for query in origin.queries[:MOST_QUERIES]:
+    for query in context.queries[:MOST_QUERIES]:
         for word in query.split():
             new_terms = {*terms(word)} - known_terms
             if new_terms:
@@ -319,27 +357,28 @@ def with_query_words(text: str, origin: Origin) -> str:
     return f"{text.rstrip()} {' '.join(added)}.".lstrip() if added else text
 
 
-def feminine(text: str, origin: Origin) -> str:
-    """Put feminine words in the place of masculine ones, by a list."""
+def feminize(text: str, context: RuleContext) -> str:
+    """Replace masculine words by feminine ones from a list."""
     feminine_of = feminine_words()
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_word(match: re.Match[str]) -> str:
         word = match[0]
         feminine_word = feminine_of.get(word.lower())
+        # Without a noun after it, "his" is a pronoun by itself: "the book is his".
         if word.lower() == "his" and not re.match(r"\s+\w", text[match.end() :]):
             feminine_word = "hers"
-        return word if feminine_word is None else _cased(feminine_word, word)
+        return word if feminine_word is None else _with_capitals_of(word, feminine_word)
 
-    return re.sub(r"\b[A-Za-z]+\b", replaced, text)
+    return re.sub(r"\b[A-Za-z]+\b", replace_word, text)
 
 
 @cache
 def feminine_words() -> Mapping[str, str]:
     """Return the feminine word for each masculine one, plurals in -s too."""
-    pronouns = {"he", "him", "his", "himself", "mr"}
+    without_plural = {"he", "him", "his", "himself", "mr"}
     plurals = {
-        f"{masculine}s": f"{word}s"
-        for masculine, word in _FEMININE.items()
-        if masculine not in pronouns and masculine[-1] != "s"
+        f"{masculine}s": f"{feminine}s"
+        for masculine, feminine in _FEMININE.items()
+        if masculine not in without_plural and masculine[-1] != "s"
     }
     return {**plurals, **_FEMININE}

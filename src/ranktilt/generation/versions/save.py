@@ -12,17 +12,31 @@ from ranktilt.generation.rewrite.save import judgments_by_split
 from ranktilt.generation.versions.make import DesignedVersions
 
 KIND = "versions"
-"""Kind of the folder, a key of `ranktilt.generation.manifest.WHAT`."""
+"""Kind of generated documents, a key of `ranktilt.generation.manifest.COMMANDS`."""
 
 
 def save_versions(
     designed: DesignedVersions, folder: str | Path, *, rows_per_file: int | None = None
 ) -> SavedFolder:
-    """Write a designed collection with its design, its data card, and every answer of a model.
+    """Write a designed collection, its data card, every answer of a model, and a manifest.
 
-    As `save_rewritten` does, and ``design.json``, from which loading knows the design again.
-    Judgments of a collection are carried over in all its splits, those of a table of versions in
-    one called ``test``.
+    The folder has the files that `ranktilt.generation.rewrite.save.save_rewritten` writes, and
+    ``design.json``, from which the design is read when the folder is loaded. Versions of a
+    collection get the judgments of all its splits; versions from a table have one split, ``test``.
+
+    Parameters
+    ----------
+    designed : DesignedVersions
+        The versions.
+    folder : str or Path
+        New or empty, or an earlier output, which is replaced completely or not at all.
+    rows_per_file : int, optional
+        Documents per Parquet file; without it all documents are JSON lines in one file.
+
+    Returns
+    -------
+    SavedFolder
+        The folder, and the names of its splits.
     """
     path = open_folder(folder, designed.spec["collection"].get("path"), KIND)
     spec = dict(designed.spec)
@@ -44,7 +58,7 @@ def save_versions(
 
 
 def _data_card(designed: DesignedVersions) -> str:
-    """Return the data card, the same for the same versions."""
+    """Return the data card as Markdown; the same versions give the same card."""
     design = designed.collection.spec["design"]
     counts = designed.collection.docs.select(versions=pl.len(), origins=pl.col("origin").n_unique())
     versions, origins = counts.row(0)

@@ -1,4 +1,8 @@
-"""Designed collections from versions that exist already: a table with a row a version."""
+"""Designed collections from versions that exist already: a table with a row for each version.
+
+A *factor* is a property with two levels, ``low`` and ``high``; a *cell* is a combination of one
+level per factor for one origin, the document that versions were made from.
+"""
 
 from __future__ import annotations
 
@@ -16,37 +20,54 @@ from ranktilt.errors import DataError, DataWarning, UserError, counted, join_wor
 from ranktilt.generation.generated import LEFT_OUT
 from ranktilt.generation.versions.answer_sentences import ANSWER, ANSWER_POSITION
 from ranktilt.generation.versions.checks import ManipulationChecks, check_factors
-from ranktilt.generation.versions.design import HIGH, LOW, PREFIX, given_design
+from ranktilt.generation.versions.design import HIGH, LOW, PREFIX, design_of_versions
 from ranktilt.generation.versions.factors import POSITION, RULES, Factor
-from ranktilt.generation.versions.judgments import carried
+from ranktilt.generation.versions.judgments import carry_over
 from ranktilt.generation.versions.make import ANSWERS, DesignedVersions
 
-LowHigh = Mapping[str, tuple[str, str]]
-"""By factor, the values of its column that are low and high."""
+LevelValues = Mapping[str, tuple[str, str]]
+"""By factor, the values of its column that stand for low and for high."""
 
 
 def versions_from_table(
     file: str | Path,
     factors: Sequence[str],
-    levels: LowHigh | None = None,
+    levels: LevelValues | None = None,
     *,
     collection: Collection | None = None,
 ) -> DesignedVersions:
     """Make a designed collection of a table of versions: CSV, TSV or Parquet.
 
-    It has the columns ``origin``, ``text`` and one a factor, with two values: ``low`` and ``high``,
-    or those that `levels` names (rows with other values are left out); ``title`` and ``source`` if
-    wanted. Queries and judgments are in its columns ``query_id``, ``query`` and ``grade``, a row
-    for each version and query, or those of a `collection`, by origin. `DataError` or `UserError`
-    says what is missing, or that an origin has two versions of one cell.
+    Parameters
+    ----------
+    file : str or Path
+        The table, with the columns ``origin``, ``text`` and one for each factor, and optionally
+        ``title``, ``source`` and ``answer``. Without a `collection` it has a row for each version
+        and query, with the columns ``query_id`` and ``query``, and ``grade`` unless all are
+        relevant.
+    factors : sequence of str
+        Names of the columns of factors.
+    levels : mapping, optional
+        By factor, its values for low and for high; ``low`` and ``high`` by default. Rows with other
+        values are left out.
+    collection : Collection, optional
+        Collection with queries and judgments, whose documents are the origins.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, a column or a value is missing, or an origin has two versions
+        in one cell.
+    UserError
+        If `levels` names an unknown factor.
     """
     path = Path(file)
     table = _read(path)
-    low_high = dict.fromkeys(factors, (LOW, HIGH)) | dict(levels or {})
-    _check_columns(path, table, factors, low_high)
-    table = _with_levels(path, table, low_high)
+    level_values = dict.fromkeys(factors, (LOW, HIGH)) | dict(levels or {})
+    _check_columns(path, table, factors, level_values)
+    table = _with_levels(path, table, level_values)
     docs = _documents(path, table, factors)
-    queries, qrels = _judged(path, table, docs, collection)
+    queries, qrels = _queries_and_qrels(path, table, docs, collection)
     designed = Collection(docs, queries, qrels)
     originals = _originals(docs)
     rows = check_factors(
@@ -55,9 +76,9 @@ def versions_from_table(
         _judgments_by_origin(qrels, docs),
         [_factor(name, path.name) for name in factors],
     )
-    about = _described(docs, low_high, from_collection=collection is not None)
-    checks = ManipulationChecks(spec={"path": str(path), "design": about}, rows=rows, changed={})
-    spec = {"table": str(path), "design": {**about, "failed": list(checks.failed)}}
+    design = _design_spec(docs, level_values, from_collection=collection is not None)
+    checks = ManipulationChecks(spec={"path": str(path), "design": design}, rows=rows, changed={})
+    spec = {"table": str(path), "design": {**design, "failed": list(checks.failed)}}
     return DesignedVersions(
         collection=Collection(docs, queries, qrels, spec),
         originals=Collection(originals, queries, qrels),
@@ -69,28 +90,30 @@ def versions_from_table(
     )
 
 
-def _described(docs: pl.DataFrame, low_high: LowHigh, *, from_collection: bool) -> dict[str, Any]:
-    """Return the design as it is written down."""
-    is_high = docs.select(pl.col(PREFIX + name) == HIGH for name in low_high)
-    cells = []
+def _design_spec(
+    docs: pl.DataFrame, level_values: LevelValues, *, from_collection: bool
+) -> dict[str, Any]:
+    """Describe the design as plain JSON values."""
+    is_high = docs.select(pl.col(PREFIX + name) == HIGH for name in level_values)
+    levels = []
     for row in is_high.iter_rows():
-        cells.append(tuple(1 if high else -1 for high in row))
+        levels.append(tuple(1 if high else -1 for high in row))
     judgments = "from the table, per version"
     if from_collection:
         judgments = "from the collection, by origin; none for versions whose facts are high"
     return {
-        **given_design(list(low_high), cells).to_dict(),
+        **design_of_versions(list(level_values), levels).to_dict(),
         "cells": None,
         "seed": None,
         "judgments": judgments,
-        "low_high": {name: list(values) for name, values in low_high.items()},
+        "low_high": {name: list(values) for name, values in level_values.items()},
     }
 
 
 def _factor(name: str, made_by: str) -> Factor:
-    """Return what is expected of a factor: what its rule does where there is one, else nothing."""
+    """Return a factor with what is expected of it: what a built-in one of that name does."""
     if name == POSITION:
-        # Only who made the table knows which place is high.
+        # The table does not say to which place the high level moves answers.
         return replace(RULES[name], moves={ANSWER_POSITION: 0}, made_by=made_by)
     if name in RULES:
         return replace(RULES[name], made_by=made_by)
@@ -107,7 +130,7 @@ def _judgments_by_origin(qrels: pl.DataFrame, docs: pl.DataFrame) -> pl.DataFram
 
 
 def _check_columns(
-    path: Path, table: pl.DataFrame, factors: Sequence[str], low_high: LowHigh
+    path: Path, table: pl.DataFrame, factors: Sequence[str], level_values: LevelValues
 ) -> None:
     """Refuse a table without the columns of versions and factors."""
     missing = [name for name in ("origin", "text", *factors) if name not in table.columns]
@@ -115,7 +138,7 @@ def _check_columns(
         columns = join_words(["origin", "text", *(factors or ["one a factor (--factors)"])])
         missing_columns = ", ".join(missing) or "a factor"
         raise DataError(path, f"expected the columns {columns}; missing: {missing_columns}")
-    for name in low_high:
+    for name in level_values:
         if name not in factors:
             raise UserError(f"--factor {name}: no such factor (--factors {','.join(factors)})")
 
@@ -135,9 +158,9 @@ def _read(path: Path) -> pl.DataFrame:
         raise DataError(path, f"expected CSV, TSV or Parquet: {reason}") from error
 
 
-def _with_levels(path: Path, table: pl.DataFrame, low_high: LowHigh) -> pl.DataFrame:
-    """Keep rows whose values are levels, with columns ``factor:*``."""
-    for name, (low, high) in low_high.items():
+def _with_levels(path: Path, table: pl.DataFrame, level_values: LevelValues) -> pl.DataFrame:
+    """Add columns ``factor:NAME`` with the levels, and leave out rows with other values."""
+    for name, (low, high) in level_values.items():
         values = table[name].unique(maintain_order=True).drop_nulls().to_list()
         absent = [value for value in (low, high) if value not in values]
         if absent:
@@ -172,7 +195,7 @@ def _version_id(factors: Sequence[str]) -> pl.Expr:
 
 
 def _documents(path: Path, table: pl.DataFrame, factors: Sequence[str]) -> pl.DataFrame:
-    """Return the distinct versions, a row each."""
+    """Return the distinct versions as documents, a row for each."""
     for name in ("origin", "text"):
         empty = table.filter(pl.col(name).is_null())
         if empty.height:
@@ -187,13 +210,13 @@ def _documents(path: Path, table: pl.DataFrame, factors: Sequence[str]) -> pl.Da
     return docs
 
 
-def _judged(
+def _queries_and_qrels(
     path: Path, table: pl.DataFrame, docs: pl.DataFrame, collection: Collection | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return queries and judgments, of the table or of the collection."""
+    """Return queries and judgments of the collection, or of the table if there is none."""
     if collection is None:
-        return _judged_by_table(path, table, docs)
-    qrels = carried(collection.qrels, docs)
+        return _queries_and_qrels_of_table(path, table, docs)
+    qrels = carry_over(collection.qrels, docs)
     if collection.qrels.height and not qrels.height:
         raise DataError(
             path, "no origin is judged in the collection: origins are ids of its documents"
@@ -201,10 +224,10 @@ def _judged(
     return collection.queries, qrels
 
 
-def _judged_by_table(
+def _queries_and_qrels_of_table(
     path: Path, table: pl.DataFrame, docs: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return queries and judgments from the table's own columns."""
+    """Return queries and judgments from the table's own columns; without grades all are 1."""
     for name in ("query_id", "query"):
         if name not in table.columns:
             raise DataError(
@@ -226,9 +249,9 @@ def _judged_by_table(
 def _originals(docs: pl.DataFrame) -> pl.DataFrame:
     """Return the version of each origin with the fewest high factors, under the origin's name."""
     high_count = pl.sum_horizontal((pl.col(f"^{PREFIX}.*$") == HIGH).cast(pl.Int64))
-    first = docs.with_columns(high=high_count).sort("high", maintain_order=True)
+    fewest_first = docs.with_columns(high=high_count).sort("high", maintain_order=True)
     return (
-        first.unique("origin", keep="first", maintain_order=True)
+        fewest_first.unique("origin", keep="first", maintain_order=True)
         .with_columns(id="origin")
         .drop("high")
     )

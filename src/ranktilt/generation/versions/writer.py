@@ -1,4 +1,10 @@
-"""Write the texts of versions: documents on their way through the factors of a design."""
+"""Write the texts of versions: apply the factors of a design to documents, one after the other.
+
+A *factor* is a property of a text with two levels, ``low`` (as it is) and ``high`` (changed). A
+*run* of the design is a combination of one level per factor. A *version* is a document in a run. An
+*origin* is the document, or its id, that versions are made from. A factor's *step* is its index in
+the order in which factors are applied.
+"""
 
 from __future__ import annotations
 
@@ -25,45 +31,51 @@ from ranktilt.generation.versions.design import (
     PREFIX,
     Design,
     design,
-    drawn_cells,
+    draw_cells,
 )
-from ranktilt.generation.versions.factors import AS_IS, POSITION, REPETITION, Factor, applied_order
-from ranktilt.generation.versions.judgments import carried
+from ranktilt.generation.versions.factors import (
+    AS_IS,
+    POSITION,
+    REPETITION,
+    Factor,
+    application_order,
+)
+from ranktilt.generation.versions.judgments import carry_over
 from ranktilt.generation.versions.options import Crossing
-from ranktilt.generation.versions.rules import Origin, name_pool, terms
+from ranktilt.generation.versions.rules import RuleContext, name_pool, terms
 from ranktilt.llm.base import LLM
 from ranktilt.progress import report
 
-Applied = tuple[str, ...]
-"""Names of the factors that a text was changed by, in the order in which they are applied."""
-Version = tuple[int, Applied]
-"""A version: the row of its origin among the documents to be changed, and its factors."""
+FactorNames = tuple[str, ...]
+"""Names of the factors that changed a text, in the order in which they are applied."""
+Version = tuple[int, FactorNames]
+"""A version: the row of its origin among the documents to change, and the factors applied."""
 
 
 @dataclass(eq=False, kw_only=True)
 class VersionWriter:
-    """The documents to be changed, the runs of each, and the texts written so far."""
+    """The documents to change, the runs of each, and the texts written so far."""
 
     originals: Collection
-    """The documents that are changed, and no others."""
+    """The documents to change."""
     layout: Design
-    """The combinations of factors."""
+    """The design: combinations of the factors' levels."""
     crossing: Crossing
-    """What the user chose."""
+    """Options of the user."""
     order: list[Factor]
     """The factors in the order in which they are applied."""
-    cells: list[list[int]]
-    """The runs of each origin."""
-    origins: list[Origin]
+    runs: list[list[int]]
+    """Indices of the runs in which each document is written."""
+    contexts: list[RuleContext]
     """What rules may know of each document."""
     rewrites: Mapping[str, str]
-    """By origin, the text of the source that stands for a factor."""
+    """Texts of the source `rewriter` by origin, if they are the high level of a factor."""
     rewriter: str
-    """That source; empty where no factor takes the collection's own rewrites."""
+    """Source (author) of these rewrites; empty if no factor takes the collection's rewrites."""
     texts: dict[Version, str]
-    """Texts written so far, those of the originals among them."""
+    """Texts written so far, including those of the originals."""
     titles: dict[Version, str]
-    """Titles written so far."""
+    """Titles written so far, including those of the originals."""
     left_out: list[pl.DataFrame] = field(default_factory=list)
     """Versions without a good answer, a table for each prompt."""
     answers: list[pl.DataFrame] = field(default_factory=list)
@@ -77,7 +89,7 @@ class VersionWriter:
     ) -> VersionWriter:
         """Choose documents and runs; nothing is changed yet."""
         layout = design([factor.name for factor in factors], crossing.design)
-        order = applied_order(factors)
+        order = application_order(factors)
         collection = with_named_side(collection, crossing.of or ORIGINALS)
         base = _documents_to_change(collection, crossing)
         rewriter = _rewriter(collection, order, base["source"][0])
@@ -97,7 +109,8 @@ class VersionWriter:
         )
         if any(factor.name in (POSITION, REPETITION) for factor in order):
             warn_of_absent_answers(base)
-        cells = drawn_cells(layout, base["id"].to_list(), crossing.cells, crossing.seed)
+        runs = draw_cells(layout, base["id"].to_list(), crossing.cells, crossing.seed)
+        # An original is the version to which no factor was applied.
         texts: dict[Version, str] = {(row, ()): text for row, text in enumerate(base["text"])}
         titles: dict[Version, str] = {(row, ()): title for row, title in enumerate(base["title"])}
         return cls(
@@ -105,41 +118,46 @@ class VersionWriter:
             layout=layout,
             crossing=crossing,
             order=order,
-            cells=cells,
-            origins=_origins(originals, crossing.seed),
+            runs=runs,
+            contexts=_rule_contexts(originals, crossing.seed),
             rewrites=rewrites,
             rewriter=rewriter,
             texts=texts,
             titles=titles,
         )
 
-    def applied(self, cell: Mapping[str, str], steps: int | None = None) -> Applied:
-        """Name the factors that a run is changed by, up to a step."""
-        return tuple(factor.name for factor in self.order[:steps] if cell[factor.name] == HIGH)
+    def applied_factors(self, levels: Mapping[str, str], steps: int | None = None) -> FactorNames:
+        """Return the factors that are high in a run; only those of the first `steps`, if given.
+
+        `levels` are the names of the run's levels by factor.
+        """
+        return tuple(factor.name for factor in self.order[:steps] if levels[factor.name] == HIGH)
 
     def versions(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Give the origin's row and the levels of every version."""
-        levels = self.layout.cells()
-        for row, runs in enumerate(self.cells):
+        """Yield the origin's row, and the names of the levels by factor, of every version."""
+        levels_by_run = self.layout.level_names()
+        for row, runs in enumerate(self.runs):
             for run in runs:
-                yield row, levels[run]
+                yield row, levels_by_run[run]
 
     def versions_of_step(self, step: int) -> list[Version]:
-        """List the versions that a factor makes at its step, each once."""
+        """Return the different texts that a factor writes at its step."""
         name = self.order[step].name
         versions = (
-            (row, self.applied(cell, step + 1))
-            for row, cell in self.versions()
-            if cell[name] == HIGH
+            (row, self.applied_factors(levels, step + 1))
+            for row, levels in self.versions()
+            if levels[name] == HIGH
         )
+        # Versions that differ by later factors have the same text so far.
         return list(dict.fromkeys(versions))
 
     def apply(self, step: int, llm: LLM | None) -> float:
-        """Write the texts of a factor's high level; return the share that it changed.
+        """Write the texts of a factor's high level, and return the share that it changed, 0 to 1.
 
-        Without a model, a prompt leaves texts as they are: this is what an estimate counts with.
+        Without a model, a prompt leaves texts as they are. An estimate of cost uses this.
         """
         factor = self.order[step]
+        # A text cannot be changed if the model gave no good answer at an earlier step.
         versions = [
             (row, names)
             for row, names in self.versions_of_step(step)
@@ -147,78 +165,84 @@ class VersionWriter:
         ]
         before = [self.texts[row, names[:-1]] for row, names in versions]
         for row, names in versions:
-            self.titles[row, names] = self._title(factor, row, names)
+            self.titles[row, names] = self._new_title(factor, row, names)
         after: Sequence[str | None]
         if factor.by == "model" and llm is not None:
-            after = self._answered(factor, versions, before, llm)
+            after = self._ask_model(factor, versions, before, llm)
         else:
-            after = self._edited(factor, versions, before)
-        pairs = []
+            after = self._edit_texts(factor, versions, before)
+        is_changed = []
         for version, old, new in zip(versions, before, after, strict=True):
             if new is not None:
                 self.texts[version] = new
-                pairs.append((old, new))
-        return sum(old != new for old, new in pairs) / len(pairs) if pairs else 0.0
+                is_changed.append(old != new)
+        return sum(is_changed) / len(is_changed) if is_changed else 0.0
 
-    def _title(self, factor: Factor, row: int, names: Applied) -> str:
-        """Return a title after some factors, the last of which may change it."""
+    def _new_title(self, factor: Factor, row: int, names: FactorNames) -> str:
+        """Return the title after the factors `names`, the last of which is `factor`."""
         title = self.titles[row, names[:-1]]
-        return factor.edit(title, self.origins[row]) if factor.titles and factor.edit else title
+        return factor.edit(title, self.contexts[row]) if factor.titles and factor.edit else title
 
-    def _edited(
+    def _edit_texts(
         self, factor: Factor, versions: Sequence[Version], before: Sequence[str]
     ) -> Sequence[str]:
-        """Change texts by rule, or take them out of the collection."""
-        if factor.by == "model":
+        """Change texts by rule, or replace them by rewrites of the collection."""
+        if factor.by == "model":  # without a model the texts stay
             return before
         if factor.edit is None:
-            return [self.rewrites[self.origins[row].id] for row, _ in versions]
-        edited = []
-        for number, ((row, _), text) in enumerate(zip(versions, before, strict=True)):
-            edited.append(factor.edit(text, self.origins[row]))
+            return [self.rewrites[self.contexts[row].id] for row, _names in versions]
+        edited_texts = []
+        for number, ((row, _names), text) in enumerate(zip(versions, before, strict=True)):
+            edited_texts.append(factor.edit(text, self.contexts[row]))
             report(f"{factor.name}: {factor.high}", number + 1, len(versions))
-        return edited
+        return edited_texts
 
-    def _answered(
+    def _ask_model(
         self, factor: Factor, versions: Sequence[Version], before: Sequence[str], llm: LLM
     ) -> list[str | None]:
-        """Change texts by a model, as a rewrite; None for a text without a good answer."""
+        """Rewrite texts with a model; None for a text without a good answer."""
         options = self.crossing.rewriting(prompt=factor.prompt, source=factor.name)
-        rewritten = rewrite(bare_texts(before), llm, options)
-        names = [self.version_id(row, applied[:-1]) for row, applied in versions]
-        ids = pl.Series(names, dtype=pl.String)
+        rewritten = rewrite(collection_of_texts(before), llm, options)
+        ids_before = [self.version_id(row, names[:-1]) for row, names in versions]
+        ids = pl.Series(ids_before, dtype=pl.String)
         self.left_out.append(_with_ids(rewritten.left_out, ids, factor.name))
         self.answers.append(_with_ids(rewritten.answers, ids, factor.name))
         self.summaries += [replace(summary, source=factor.name) for summary in rewritten.summaries]
+        # The ids of `collection_of_texts` are the indices of the texts.
         texts = dict(rewritten.added.select(pl.col("id").cast(pl.Int64), "text").iter_rows())
-        return [texts.get(number) for number in range(len(versions))]
+        return [texts.get(index) for index in range(len(versions))]
 
-    def version_id(self, row: int, names: Applied) -> str:
-        """Return the id of a version: its origin's, and what it was changed by."""
-        return "+".join((self.origins[row].id, *names))
+    def version_id(self, row: int, names: FactorNames) -> str:
+        """Return the id of a version: its origin and the applied factors, joined by ``+``."""
+        return "+".join((self.contexts[row].id, *names))
 
     def collection(self, model: str) -> Collection:
-        """Return the versions as one collection; `model` is the source of what a model wrote."""
+        """Return the versions as one collection.
+
+        `model` is the source (author) of the versions that a language model wrote.
+        """
         rows = [
-            self._document(row, cell, model)
-            for row, cell in self.versions()
-            if (row, self.applied(cell)) in self.texts
+            self._document(row, levels, model)
+            for row, levels in self.versions()
+            if (row, self.applied_factors(levels)) in self.texts
         ]
         if not rows:
             raise UserError("no version was made: the model gave no good answer")
         versions = pl.DataFrame(rows, schema_overrides={"row": pl.UInt32, "made_by": pl.String})
         columns = self.originals.docs.drop("id", "title", "text").with_row_index("row")
         docs = versions.join(columns, on="row", how="left", maintain_order="left")
+        # A version that only rules changed keeps the source of its original.
         docs = docs.with_columns(source=pl.coalesce("made_by", "source")).drop("row", "made_by")
-        spec = {**collection_paths(self.originals), "design": self._described()}
-        return Collection(docs, self.originals.queries, carried(self.originals.qrels, docs), spec)
+        spec = {**collection_paths(self.originals), "design": self._design_spec()}
+        qrels = carry_over(self.originals.qrels, docs)
+        return Collection(docs, self.originals.queries, qrels, spec)
 
-    def _document(self, row: int, cell: Mapping[str, str], model: str) -> dict[str, Any]:
-        """Return a version, as a row of the collection."""
-        names = self.applied(cell)
-        makers = {factor.by for factor in self.order if factor.name in names}
-        source = self.rewriter if "collection" in makers else None
-        if "model" in makers:
+    def _document(self, row: int, levels: Mapping[str, str], model: str) -> dict[str, Any]:
+        """Return a version as a row of the table of documents."""
+        names = self.applied_factors(levels)
+        changed_by = {factor.by for factor in self.order if factor.name in names}
+        source = self.rewriter if "collection" in changed_by else None
+        if "model" in changed_by:
             source = model
         return {
             "row": row,
@@ -226,11 +250,11 @@ class VersionWriter:
             "title": self.titles[row, names],
             "text": self.texts[row, names],
             "made_by": source,
-            **{PREFIX + name: level for name, level in cell.items()},
+            **{PREFIX + name: level for name, level in levels.items()},
         }
 
-    def _described(self) -> dict[str, Any]:
-        """Return the design as it is written down."""
+    def _design_spec(self) -> dict[str, Any]:
+        """Describe the design as plain JSON values."""
         factors = {factor.name: factor for factor in self.order}
         low_high = {name: [AS_IS, factors[name].high] for name in self.layout.factors}
         exception = f", but not to versions with {FACTS} high" if FACTS in factors else ""
@@ -243,8 +267,8 @@ class VersionWriter:
         }
 
 
-def bare_texts(texts: Iterable[str]) -> Collection:
-    """Return texts as documents that are called by their number."""
+def collection_of_texts(texts: Iterable[str]) -> Collection:
+    """Return texts as a collection without queries; a document's id is the index of its text."""
     docs = [(str(number), text) for number, text in enumerate(texts)]
     no_judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     return Collection(
@@ -255,13 +279,14 @@ def bare_texts(texts: Iterable[str]) -> Collection:
 
 
 def _with_ids(frame: pl.DataFrame, ids: pl.Series, source: str) -> pl.DataFrame:
-    """Name the documents of `bare_texts` as the versions are."""
-    rows = frame["id"].str.strip_suffix("-human").cast(pl.Int64)
-    return frame.with_columns(ids.gather(rows).alias("id"), pl.lit(source).alias("source"))
+    """Replace the ids of `collection_of_texts`, in a table of answers, by those of versions."""
+    # Uniting originals and rewrites puts the source at the end of the originals' ids.
+    indices = frame["id"].str.strip_suffix("-human").cast(pl.Int64)
+    return frame.with_columns(ids.gather(indices).alias("id"), pl.lit(source).alias("source"))
 
 
 def _documents_to_change(collection: Collection, crossing: Crossing) -> pl.DataFrame:
-    """Return all documents of one source, one an origin."""
+    """Return all documents of the source to change; two of the same origin are refused."""
     sources = collection.sources
     source = crossing.of or (ORIGINALS if ORIGINALS in sources else next(iter(sources), ""))
     if source not in sources:
@@ -283,7 +308,10 @@ def _documents_to_change(collection: Collection, crossing: Crossing) -> pl.DataF
 
 
 def _rewriter(collection: Collection, factors: Iterable[Factor], base: str) -> str:
-    """Find the source whose rewrites are a factor's high level; empty where no factor takes any."""
+    """Return the source whose rewrites are a factor's high level; empty if no factor takes any.
+
+    `base` is the source of the documents to change.
+    """
     factor = next((factor for factor in factors if factor.by == "collection"), None)
     if factor is None:
         return ""
@@ -308,14 +336,14 @@ def _texts_by_origin(collection: Collection, source: str) -> dict[str, str]:
     return dict(docs.select("origin", "text").iter_rows())
 
 
-def _origins(collection: Collection, seed: int) -> list[Origin]:
+def _rule_contexts(collection: Collection, seed: int) -> list[RuleContext]:
     """List what rules may know of each document."""
     query_terms = frozenset[str]().union(*map(terms, collection.queries["text"]))
     names = name_pool(collection.docs["text"], query_terms)
     queries = relevant_queries(collection.queries, collection.qrels)
     answers = stated_answers(collection.docs)
     return [
-        Origin(
+        RuleContext(
             id=doc_id,
             seed=seed,
             queries=queries.get(doc_id, ()),

@@ -162,7 +162,7 @@ def price_grades(
         prompt=str(grading.prompt),
         texts=pair_count,
         estimate=cost,
-        times=pair_count / max(cost.requests, 1) if has_prompts else 1.0,
+        multiplier=pair_count / max(cost.requests, 1) if has_prompts else 1.0,
     )
 
 

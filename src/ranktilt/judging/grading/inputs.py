@@ -90,10 +90,10 @@ def prepare_grades(
     for index, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
         rows = range(index * grading.repeats, (index + 1) * grading.repeats)
         if text.strip() and query.strip():
-            # Repeats of a pair have the same prompt; `draw` makes them different requests. Tasks of
+            # Repeats of a pair have the same prompt; `answer_index` makes them different requests. Tasks of
             # generation have a title where these have a query.
             for repeat, row in enumerate(rows):
-                tasks.append(GenerationTask(row=row, text=text, title=query, draw=repeat))
+                tasks.append(GenerationTask(row=row, text=text, title=query, answer_index=repeat))
         else:
             rejected += map(_empty_request, rows)
     order = np.random.default_rng(grading.seed or 0).permutation(len(tasks))
@@ -105,7 +105,7 @@ def prepare_grades(
         sources={judge: grading.sampling(*grading.temperatures)},
         tasks=tuple(tasks[number] for number in order),
         rejected=tuple(rejected),
-        chosen=pairs.height,
+        text_count=pairs.height,
         answer_tokens=answer_tokens,
         pairs=pairs.select("query_id", "doc_id"),
         without_text=wanted_pairs.height - known_pairs.height,

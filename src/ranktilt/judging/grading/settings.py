@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from ranktilt.errors import UserError
-from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
+from ranktilt.generation.settings import ATTEMPTS_PER_ANSWER, GenerationSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Grading(GenerationSettings):
     """Number of times to grade each pair; the median counts."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.0,)
     """Sampling temperature; only one."""
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=DRAWS_APART)] = 1
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=ATTEMPTS_PER_ANSWER)] = 1
     """Most times to ask for one grade, until an answer has one."""
     source: str | None = None
     """Name of the judge; by default the name of the prompt and of the model."""

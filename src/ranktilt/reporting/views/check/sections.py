@@ -14,7 +14,7 @@ import numpy as np
 from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.data.faults.contents import Contents, SourceContents
 from ranktilt.data.faults.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
-from ranktilt.explaining.base import ABOVE, Distribution
+from ranktilt.explaining.base import HIGH_COSINE, Distribution
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import ALPHA
 from ranktilt.explaining.similarity import Map, Similarity
@@ -224,10 +224,10 @@ def _cosines(similarity: Similarity) -> Table:
     pairs = {"twins": similarity.twins, "unrelated pairs": similarity.other_pairs}
     rows = []
     for name, distribution in pairs.items():
-        above = distribution.above(ABOVE)
+        above = distribution.above(HIGH_COSINE)
         share = Cell(DASH if np.isnan(above) else percent(100 * above), above)
         rows.append(Row((Cell(name), *_spread(distribution), share)))
-    columns = (name_column("pairs of texts"), *_SPREAD, Column(f"above {ABOVE:g}"))
+    columns = (name_column("pairs of texts"), *_SPREAD, Column(f"above {HIGH_COSINE:g}"))
     caption = f"Cosine similarity of {similarity.source}, {similarity.model}, {similarity.text}"
     return Table(caption, columns, tuple(rows), collapsed=True)
 
