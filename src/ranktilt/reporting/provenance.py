@@ -12,11 +12,11 @@ from ranktilt.reporting.document import (
     Block,
     Code,
     Lines,
-    Pairs,
+    NamedValues,
     Section,
     Sentence,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 
@@ -78,13 +78,13 @@ def provenance(
         text = _text(value)
         if text and name not in ("command", "inputs"):
             pairs.append((_NAMES.get(name, name.replace("_", " ")), text))
-    blocks.append(Pairs(pairs=tuple(pairs)))
+    blocks.append(NamedValues(pairs=tuple(pairs)))
     if spec.get("inputs"):
         columns = (
             (name_column("file"), itemgetter("path")),
             (text_column("SHA-256"), itemgetter("sha256")),
         )
-        blocks.append(tabulated("Inputs", spec["inputs"], columns, audience="page"))
+        blocks.append(make_table("Inputs", spec["inputs"], columns, audience="page"))
     return Section("made", "How it was made", lead=lead, blocks=tuple(blocks), collapsed=True)
 
 

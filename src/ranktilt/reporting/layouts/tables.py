@@ -16,7 +16,7 @@ from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.contrast import ROUNDINGS
-from ranktilt.reporting.document import Document, Panels, printed
+from ranktilt.reporting.document import Document, Panels, single_section
 from ranktilt.reporting.layouts.cells import DELTA, CellFile, printed_cells
 from ranktilt.reporting.layouts.layout import PAPER, Layout, layout_named, layouts
 from ranktilt.reporting.layouts.pivot import key_values, pivot
@@ -93,7 +93,9 @@ def paper_document(
             blocks.append(numbers.block)
             cells += numbers.cells
     data = _cell_data(cells) if cells else _text_data(blocks)
-    return Document(kind="tables of a paper", headline="", sections=printed(blocks), data=data)
+    return Document(
+        kind="tables of a paper", headline="", sections=single_section(blocks), data=data
+    )
 
 
 def _chosen_layouts(

@@ -75,7 +75,7 @@ def _table(table: Table) -> Iterator[str]:
     """Yield the lines of a table."""
     columns, rows = flat(table)
     titles = [column.title for column in columns]
-    if table.groups:
+    if table.group_titles:
         # The first column has the name of the first group, such as "run", in small letters.
         titles[0] = titles[0].capitalize()
     yield f"% {one_line(table.caption)}"

@@ -14,7 +14,7 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Lines,
-    Pairs,
+    NamedValues,
     Panels,
     Table,
     shown_lines,
@@ -79,7 +79,7 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     elif isinstance(block, Lines):
         lines = shown_lines(block.lines, notes=notes)
         yield [f"- {escaped(line.text)}" for line in lines if line.text]
-    elif isinstance(block, Pairs):
+    elif isinstance(block, NamedValues):
         yield [f"- {escaped(f'{name}: {text}')}" for name, text in block.pairs if text]
 
 
@@ -103,14 +103,14 @@ def flat(table: Table) -> tuple[list[Column], list[tuple[bool, list[str]]]]:
 
     Each row comes with whether it begins a group.
     """
-    columns = [*map(text_column, table.groups), *table.columns]
+    columns = [*map(text_column, table.group_titles), *table.columns]
     rows: list[tuple[bool, list[str]]] = []
     previous: tuple[str, ...] = ()
     for row in table.rows:
         is_new = row.group != previous
         previous = row.group
-        groups = row.group if is_new else [""] * len(table.groups)
-        begins_group = (is_new and bool(table.groups)) or row.rule
+        groups = row.group if is_new else [""] * len(table.group_titles)
+        begins_group = (is_new and bool(table.group_titles)) or row.rule
         rows.append((begins_group, [*groups, *map(_text, row)]))
     return columns, rows
 

@@ -22,7 +22,7 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Lines,
-    Pairs,
+    NamedValues,
     Row,
     Table,
     shown_lines,
@@ -103,7 +103,7 @@ def _print_block(block: Block, console: Console, *, notes: bool, plain: bool) ->
     """Print the parts of a block."""
     for part in _block(block, console, notes=notes):
         # Sentences of plain text and pairs keep to one line, so that others can search them.
-        is_one_line = isinstance(block, Pairs) or (plain and not isinstance(part, Ruled))
+        is_one_line = isinstance(block, NamedValues) or (plain and not isinstance(part, Ruled))
         width = _plain_width(part, console) if plain else None
         console.print(part, soft_wrap=is_one_line, width=width)
 
@@ -173,7 +173,7 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
 
 def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
     """Yield the parts of a block."""
-    if isinstance(block, Pairs):
+    if isinstance(block, NamedValues):
         name_width = max(len(name) for name, _ in block.pairs)
         yield from (Text(f"  {name:<{name_width}}  {text}") for name, text in block.pairs)
     elif isinstance(block, Lines):

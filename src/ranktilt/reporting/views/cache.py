@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.data.inventory import CacheEntry
-from ranktilt.reporting.document import Block, Lines, Sentence, name_column, tabulated, text_column
-from ranktilt.reporting.numbers import DASH, ago, number_of, size
+from ranktilt.reporting.document import Block, Lines, Sentence, make_table, name_column, text_column
+from ranktilt.reporting.numbers import DASH, ago, number_cells, size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +45,13 @@ def cache_blocks(cache: CacheInventory) -> list[Block]:
     headline = f"Cache, {cache.folder}: {size(total)}"
     if not cache.entries:
         return [Lines(lines=(Sentence(""), Sentence(headline), Sentence("nothing is kept")))]
-    return [tabulated(headline, cache.entries, _COLUMNS)]
+    return [make_table(headline, cache.entries, _COLUMNS)]
 
 
 _COLUMNS = (
     (name_column("what"), attrgetter("kind")),
     (text_column("model"), lambda cached: cached.model or DASH),
-    ("size", number_of("size", size)),
+    ("size", number_cells("size", size)),
     ("last use", lambda cached: ago(cached.last_use)),
 )
 """Columns of the table."""

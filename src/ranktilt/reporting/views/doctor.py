@@ -17,13 +17,13 @@ from ranktilt.reporting.document import (
     Document,
     Emphasis,
     Lines,
-    Pairs,
+    NamedValues,
     Row,
     Sentence,
     Table,
+    make_table,
     name_column,
-    printed,
-    tabulated,
+    single_section,
     text_column,
 )
 from ranktilt.reporting.numbers import DASH
@@ -134,7 +134,7 @@ def view(installed: Installation) -> Document:
     if installed.machine:
         space = Lines(lines=(Sentence(""),))
         blocks = [
-            Pairs(pairs=tuple(installed.machine.items()), audience=""),
+            NamedValues(pairs=tuple(installed.machine.items()), audience=""),
             space,
             _extras(installed),
             *_configuration(installed.configuration),
@@ -147,7 +147,7 @@ def view(installed: Installation) -> Document:
     return Document(
         kind="What is installed",
         headline=f"{counted(missing, 'extra is', 'extras are')} missing",
-        sections=printed(blocks),
+        sections=single_section(blocks),
         legend=() if installed.full else (*_LEGEND, f"Rankers of other packages: {names}."),
     )
 
@@ -160,7 +160,7 @@ def _extras(installed: Installation) -> Table:
         (text_column("packages"), _package_versions),
         (text_column("to install"), lambda extra: Cell(extra.install, tone="warning")),
     )
-    return tabulated("Extras", installed.extras, columns)
+    return make_table("Extras", installed.extras, columns)
 
 
 def _package_versions(extra: Extra) -> str:
@@ -178,7 +178,7 @@ def _configuration(configuration: SettingsInForce | None) -> list[Block]:
         (text_column("value"), lambda setting: DASH if setting.value is None else setting.value),
         (text_column("from"), lambda setting: Cell(setting.source, emphasis=_emphasis(setting))),
     )
-    table = tabulated(f"Configuration: {file}", configuration.settings, columns)
+    table = make_table(f"Configuration: {file}", configuration.settings, columns)
     if not configuration.fault:
         return [table]
     fault = Sentence(f"The configuration cannot be used: {configuration.fault}", tone="warning")
@@ -225,7 +225,9 @@ def _cards(installed: Installation) -> list[Block]:
     for model in installed.models:
         blocks.append(Lines(lines=(*[Sentence("")] * bool(blocks), Sentence(model.spec))))
         blocks.append(
-            Pairs(pairs=tuple(_card(model, installed.here.get(model.spec)).items()), audience="")
+            NamedValues(
+                pairs=tuple(_card(model, installed.here.get(model.spec)).items()), audience=""
+            )
         )
     return blocks
 

@@ -21,7 +21,7 @@ from ranktilt.explaining.properties.result import (
     Reason,
 )
 from ranktilt.measures.printing import rounded
-from ranktilt.reporting.numbers import count
+from ranktilt.reporting.numbers import with_commas
 from ranktilt.reporting.sentences.findings import Finding, first_of, ranked
 
 UNITS: Mapping[Outcome, str] = {
@@ -368,7 +368,7 @@ def coverage_sentence(coverages: Sequence[ListCoverage]) -> str:
 def _list_size(coverage: ListCoverage) -> tuple[str, str]:
     """Return how many documents a list holds on average, and could hold, as they are printed."""
     mean = coverage.listed / max(coverage.queries, 1)
-    return f"{mean:,.0f}", count(coverage.documents)
+    return f"{mean:,.0f}", with_commas(coverage.documents)
 
 
 def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
@@ -377,7 +377,7 @@ def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
         if gap.dropped:
             total = gap.entries + gap.dropped
             yield (
-                f"{gap.run}, {gap.group_a} and {gap.group_b}: {count(gap.dropped)} of "
+                f"{gap.run}, {gap.group_a} and {gap.group_b}: {with_commas(gap.dropped)} of "
                 f"{count(total)} results are left out, because one of their properties is unknown."
             )
 
@@ -413,13 +413,13 @@ def basis_sentence(gap: ExplainedGap) -> str:
     if gap.outcome == "cited":
         questions = counted(gap.queries, "question", "questions")
         return (
-            f"{count(gap.entries)} pages that could be cited, of {count(gap.documents)} units at "
+            f"{with_commas(gap.entries)} pages that could be cited, of {with_commas(gap.documents)} units at "
             f"which labels are constant, in {questions} with both groups; effective n "
             f"{gap.effective_n:.0f}"
         )
     queries = counted(gap.queries, "list", "lists")
     return (
-        f"{count(gap.entries)} results, {count(gap.documents)} documents, "
+        f"{with_commas(gap.entries)} results, {with_commas(gap.documents)} documents, "
         f"{queries} with both groups; effective n {gap.effective_n:.0f}"
     )
 

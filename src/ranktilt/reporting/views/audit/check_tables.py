@@ -8,7 +8,7 @@ from itertools import chain
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import Cell, Column, Row, Table, name_column
-from ranktilt.reporting.numbers import number, p_value
+from ranktilt.reporting.numbers import number_cell, p_value
 
 _MEANINGS = {
     "sign flips": "sign flips exchange the sides of queries",
@@ -28,9 +28,9 @@ def check_table(audit: Audit) -> Table | None:
         return None
     rows = []
     for effect in effects:
-        checks = (number(effect.checks.get(name, float("nan")), p_value) for name in names)
+        checks = (number_cell(effect.checks.get(name, float("nan")), p_value) for name in names)
         pair = f"{effect.a} | {effect.b}"
-        cells = (Cell(effect.name), Cell(pair), number(effect.p, p_value), *checks)
+        cells = (Cell(effect.name), Cell(pair), number_cell(effect.p, p_value), *checks)
         rows.append(Row(cells, (effect.run,)))
     columns = (
         name_column("question"),
@@ -43,7 +43,7 @@ def check_table(audit: Audit) -> Table | None:
         columns,
         tuple(rows),
         note=_note(names),
-        groups=("run",),
+        group_titles=("run",),
         collapsed=True,
         audience="page",
     )

@@ -9,13 +9,13 @@ from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
-from ranktilt.reporting.numbers import count, decimal, number_of
+from ranktilt.reporting.numbers import decimal, number_cells, with_commas
 
 SENSITIVITY_LEAD = (
     "Label errors that do not depend on rank only pull an answer toward neutral. Errors that are "
@@ -43,11 +43,11 @@ def _both_kinds(row: LabelSensitivity) -> Cell:
     return _points(row.both_kinds)
 
 
-_COLUMNS: tuple[ColumnOf, ...] = (
+_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("ranker"), attrgetter("run")),
     (text_column("favours"), attrgetter("a")),
     (text_column("over"), attrgetter("b")),
-    (Column("first ranks"), number_of("cutoff", count)),
+    (Column("first ranks"), number_cells("cutoff", with_commas)),
     (Column("one kind of error, points", hint=_ONE_KIND), _one_kind),
     (Column("both kinds, points", hint=_BOTH_KINDS), _both_kinds),
 )
@@ -56,4 +56,4 @@ _COLUMNS: tuple[ColumnOf, ...] = (
 def sensitivity_table(sensitivities: Sequence[LabelSensitivity]) -> Table:
     """Lay out a row for each finding on Share@k."""
     title = "Label errors that would explain a finding"
-    return tabulated(title, sensitivities, _COLUMNS, collapsed=True)
+    return make_table(title, sensitivities, _COLUMNS, collapsed=True)

@@ -22,13 +22,13 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -38,7 +38,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, count, number, number_of, p_value
+from ranktilt.reporting.numbers import DASH, number_cell, number_cells, p_value, with_commas
 from ranktilt.reporting.sentences.query_groups import (
     breakdown_sentences,
     group_count_sentences,
@@ -54,10 +54,10 @@ _WELCH = "Welch's test, with documents that queries share in its error"
 _MOST_SCALES = 2
 """Rankers that the figure shows."""
 
-_TEST_COLUMNS: tuple[ColumnOf, ...] = (
-    (Column("p, shuffled groups", hint=_SHUFFLED), number_of("shuffle_p", p_value)),
-    (Column("p, Welch", hint=_WELCH), number_of("welch_p", p_value)),
-    (Column("corrected p"), number_of("p_corrected", p_value)),
+_TEST_COLUMNS: tuple[ColumnSpec, ...] = (
+    (Column("p, shuffled groups", hint=_SHUFFLED), number_cells("shuffle_p", p_value)),
+    (Column("p, Welch", hint=_WELCH), number_cells("welch_p", p_value)),
+    (Column("corrected p"), number_cells("p_corrected", p_value)),
 )
 
 
@@ -120,11 +120,11 @@ def _answer_table(
         )
         for answer in _ordered(answers)
     ]
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("group of queries"), attrgetter("answer.group")),
-        (Column("queries"), number_of("answer.effect.queries", count)),
+        (Column("queries"), number_cells("answer.effect.queries", with_commas)),
         ("answer", _value),
-        (Column("corrected p", drop_order=2), number_of("answer.effect.p_corrected", p_value)),
+        (Column("corrected p", drop_order=2), number_cells("answer.effect.p_corrected", p_value)),
         (text_column("favours"), _favours),
     ]
     if any(row.rest is not None for row in rows):
@@ -132,12 +132,12 @@ def _answer_table(
             (Column("against the rest", hint=_REST, drop_order=4), _rest_value),
             (Column("p against the rest", hint=_REST_P, drop_order=3), _rest_p),
         ]
-    return tabulated(
+    return make_table(
         caption,
         rows,
         columns,
-        group=attrgetter("heading"),
-        groups=("answer to",),
+        group_of=attrgetter("heading"),
+        group_titles=("answer to",),
         note=(
             "Each group is audited alone. p is corrected for all groups, rankers and pairs "
             f"({str(audit.spec['correction']).title()})."
@@ -182,11 +182,11 @@ def _rest_value(row: _GroupRow) -> Cell:
     if row.rest is None:
         return Cell(DASH)
     estimand = row.answer.effect.estimand
-    return number(row.rest.value, partial(estimand.amount, sign=True))
+    return number_cell(row.rest.value, partial(estimand.amount, sign=True))
 
 
 def _rest_p(row: _GroupRow) -> Cell:
-    return Cell(DASH) if row.rest is None else number(row.rest.p_corrected, p_value)
+    return Cell(DASH) if row.rest is None else number_cell(row.rest.p_corrected, p_value)
 
 
 def difference_table(
@@ -197,17 +197,17 @@ def difference_table(
     `names` has what questions are called, where that is not their notation.
     """
     pairs = {(row.a, row.b) for row in differences}
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("question"), lambda row: names.get(row.question, row.question)),
-        (Column("groups compared"), lambda row: number(len(row.groups), count)),
+        (Column("groups compared"), lambda row: number_cell(len(row.groups), with_commas)),
         *_TEST_COLUMNS,
     ]
-    return tabulated(
+    return make_table(
         "Do the groups differ?",
         differences,
         columns,
-        group=lambda row: (_test_heading(row, several=len(pairs) > 1),),
-        groups=("ranker",),
+        group_of=lambda row: (_test_heading(row, several=len(pairs) > 1),),
+        group_titles=("ranker",),
         note="The larger p of both tests counts; it is corrected for the number of questions.",
     )
 
@@ -239,7 +239,7 @@ def _figure(audit: Audit, breakdown: QueryBreakdown) -> Iterator[IntervalChart]:
         f"{scale_title(first)}, by group of queries",
         "Line: 95 % interval of each group alone. Shaded: the margin around neutral.",
         rows,
-        scales=titles,
+        scale_titles=titles,
         sides=sides,
         second_sides=sides,
     )

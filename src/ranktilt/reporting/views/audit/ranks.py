@@ -19,7 +19,7 @@ from ranktilt.reporting.document import (
     name_column,
 )
 from ranktilt.reporting.figures.charts import curves
-from ranktilt.reporting.numbers import decimal, number, percent
+from ranktilt.reporting.numbers import decimal, number_cell, percent
 from ranktilt.reporting.reload import LoadedAudit
 
 Floats = npt.NDArray[np.float64]
@@ -141,7 +141,7 @@ def _rank_table(values: Sequence[Floats], shares: Sequence[RankShares], caption:
     rows = list[Row]()
     for run, run_values in zip(shares, values, strict=True):
         for group, group_values in zip(run.groups, run_values, strict=True):
-            cells = (number(float(group_values[rank - 1]), percent) for rank in ranks)
+            cells = (number_cell(float(group_values[rank - 1]), percent) for rank in ranks)
             rows.append(Row((Cell(group), *cells), (run.run,)))
     columns = (name_column("group"), *(Column(f"rank {rank}") for rank in ranks))
     return Table(caption, columns, tuple(rows), collapsed=True, audience="page")

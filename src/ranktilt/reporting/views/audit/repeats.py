@@ -11,13 +11,13 @@ from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
-from ranktilt.reporting.numbers import count, decimal, number_of
+from ranktilt.reporting.numbers import decimal, number_cells, with_commas
 
 REPEATS_LEAD = (
     "Repeats are averaged within each query; they never count as more queries. The tables split "
@@ -63,7 +63,7 @@ def _needed(row: RepeatComponents) -> Cell:
         return Cell("–", inf)
     if row.least_repeats is None:
         return Cell("more queries", inf)
-    return Cell(count(row.least_repeats), row.least_repeats)
+    return Cell(with_commas(row.least_repeats), row.least_repeats)
 
 
 def _groups(row: RepeatComponents) -> str:
@@ -71,40 +71,40 @@ def _groups(row: RepeatComponents) -> str:
     return "" if row.is_effectiveness else f"{row.a} | {row.b}"
 
 
-_ANSWER_COLUMNS: tuple[ColumnOf, ...] = (
+_ANSWER_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("ranker"), attrgetter("run")),
     (text_column("question"), attrgetter("question")),
     (text_column("groups"), _groups),
 )
-_RATE_COLUMN: ColumnOf = (
+_RATE_COLUMN: ColumnSpec = (
     Column("error rates, %", hint=_RATES),
-    number_of("label_share", decimal, scale=100),
+    number_cells("label_share", decimal, scale=100),
 )
-_SHARE_COLUMNS: tuple[ColumnOf, ...] = (
+_SHARE_COLUMNS: tuple[ColumnSpec, ...] = (
     (Column("one repeat", hint=_RANGE), _values),
-    (Column("queries, %"), number_of("query_share", decimal, scale=100)),
-    (Column("documents, %"), number_of("document_share", decimal, scale=100)),
+    (Column("queries, %"), number_cells("query_share", decimal, scale=100)),
+    (Column("documents, %"), number_cells("document_share", decimal, scale=100)),
     _RATE_COLUMN,
-    (Column("repeats, %"), number_of("repeat_share", decimal, scale=100)),
+    (Column("repeats, %"), number_cells("repeat_share", decimal, scale=100)),
     (Column("repeats needed", hint=_NEEDED), _needed),
 )
-_ERROR_COLUMNS: tuple[ColumnOf, ...] = tuple(
+_ERROR_COLUMNS: tuple[ColumnSpec, ...] = tuple(
     (Column(counted(repeats, "repeat", "repeats")), _error_at(repeats)) for repeats in REPEAT_COUNTS
 )
-_LIMIT: tuple[ColumnOf, ...] = ((Column("endlessly many"), _error_at(inf)),)
+_LIMIT: tuple[ColumnSpec, ...] = ((Column("endlessly many"), _error_at(inf)),)
 
 
 def repeat_tables(components: Sequence[RepeatComponents]) -> tuple[Table, Table]:
     """Lay out what makes each answer uncertain, and its error with other numbers of repeats."""
     has_rates = any(row.label_share > 0 for row in components)
     columns = [column for column in _SHARE_COLUMNS if has_rates or column is not _RATE_COLUMN]
-    shares = tabulated(
+    shares = make_table(
         "What makes answers uncertain, in % of the variance",
         components,
         (*_ANSWER_COLUMNS, *columns),
         collapsed=True,
     )
-    errors = tabulated(
+    errors = make_table(
         "Standard error with other numbers of repeats",
         components,
         (*_ANSWER_COLUMNS, *_ERROR_COLUMNS, *_LIMIT),

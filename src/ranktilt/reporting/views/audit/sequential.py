@@ -15,7 +15,7 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    tabulated,
+    make_table,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
@@ -27,7 +27,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, number_of
+from ranktilt.reporting.numbers import number_cells, with_commas
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.sequential import (
     decision_sentence,
@@ -82,7 +82,7 @@ def _first_figure(audit: SequentialAudit, looks: list[Look]) -> Iterator[Interva
         f"{audit.measure} of {audit.run}, look by look",
         f"Line: 95 % confidence sequence. Shaded: ±{audit.stop_at_tilt:g}, the tilt to be decided.",
         rows,
-        scales=[f"{audit.measure},{audit.estimand.suffix or ' value'}"],
+        scale_titles=[f"{audit.measure},{audit.estimand.suffix or ' value'}"],
         sides=(f"◀ {audit.b}", f"{audit.a} ▶"),
     )
 
@@ -113,13 +113,13 @@ def _table(audit: SequentialAudit, looks: list[Look]) -> Table:
     """Return the table of looks."""
     amount = audit.estimand.amount
     columns = (
-        (Column("queries", header=True), number_of("queries", count)),
-        ("origins" if audit.twins else "documents", number_of("documents", count)),
-        (audit.measure, number_of("value", amount)),
-        ("low", number_of("low", amount)),
-        ("high", number_of("high", amount)),
+        (Column("queries", header=True), number_cells("queries", with_commas)),
+        ("origins" if audit.twins else "documents", number_cells("documents", with_commas)),
+        (audit.measure, number_cells("value", amount)),
+        ("low", number_cells("low", amount)),
+        ("high", number_cells("high", amount)),
     )
-    return tabulated("Some looks", looks, columns)
+    return make_table("Some looks", looks, columns)
 
 
 def _figure(audit: SequentialAudit) -> Iterator[Figure]:

@@ -18,7 +18,7 @@ from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
@@ -26,8 +26,8 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.explorer.section import BUDGET
@@ -36,15 +36,15 @@ from ranktilt.reporting.headline import headline, source_summaries
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import (
     DASH,
-    count,
     ends,
-    estimate,
+    estimate_cell,
     interval,
-    number,
-    number_of,
+    number_cell,
+    number_cells,
     p_value,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
@@ -224,15 +224,15 @@ def _tables(audits: SourceAudits) -> Iterator[Section]:
 
 def _tilt_table(audits: SourceAudits) -> Table:
     """Return the table of Relative Δ."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         *_source_columns(audits),
-        (audits.reference, number_of("effect.mean_a", percent)),
-        ("rewrite", number_of("effect.mean_b", percent)),
+        (audits.reference, number_cells("effect.mean_a", percent)),
+        ("rewrite", number_cells("effect.mean_b", percent)),
         ("Relative Δ", _tilt_cell),
     ]
     columns += [
-        (Column("corrected p", drop_order=1), number_of("effect.p_corrected", p_value)),
-        (Column("queries", drop_order=2), number_of("effect.queries", count)),
+        (Column("corrected p", drop_order=1), number_cells("effect.p_corrected", p_value)),
+        (Column("queries", drop_order=2), number_cells("effect.queries", with_commas)),
         (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
     rows = list(_tilt_rows(audits))
@@ -253,14 +253,14 @@ def _tilt_table(audits: SourceAudits) -> Table:
         f"{starred(audits.spec)}"
     )
     caption = f"{audits.reference} against each source"
-    return tabulated(
-        caption, rows, columns, note=note, group=group, groups=tuple(heads), collapsed=True
+    return make_table(
+        caption, rows, columns, note=note, group_of=group, group_titles=tuple(heads), collapsed=True
     )
 
 
 def _tilt_cell(row: _SourceRow) -> Cell:
     """Print Relative Δ."""
-    return estimate(row.effect, signed, mark(row.effect))
+    return estimate_cell(row.effect, signed, mark(row.effect))
 
 
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
@@ -287,19 +287,19 @@ def _answer_table(audits: SourceAudits) -> Table:
         _SourceRow(source=source, effect=audits.answer(run, source.source))
         for run, source in product(audits.runs, audits.sources)
     ]
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         *_source_columns(audits),
         ("answer", _answer_cell),
         ("95 % interval", _interval_cell),
-        (Column("corrected p", drop_order=1), number_of("effect.p_corrected", p_value)),
+        (Column("corrected p", drop_order=1), number_cells("effect.p_corrected", p_value)),
         (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
-    return tabulated(
+    return make_table(
         f"{audits.primary}: {audits.reference} against each source",
         rows,
         columns,
-        group=lambda row: (row.effect.run,),
-        groups=("ranker",),
+        group_of=lambda row: (row.effect.run,),
+        group_titles=("ranker",),
     )
 
 
@@ -317,9 +317,9 @@ def _interval_cell(row: _SourceRow) -> Cell:
     return Cell(f"[{amount(effect.low)}, {amount(effect.high)}]", emphasis="quiet")
 
 
-def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
+def _source_columns(audits: SourceAudits) -> list[ColumnSpec]:
     """Return the source, and its temperature where that of any is known."""
-    columns: list[ColumnOf] = [(name_column("source"), attrgetter("source.source"))]
+    columns: list[ColumnSpec] = [(name_column("source"), attrgetter("source.source"))]
     if any(source.has_temperature for source in audits.sources):
         columns.append(("temperature", lambda row: _temperature(row.source)))
     return columns
@@ -327,7 +327,7 @@ def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
 
 def _temperature(source: AuditedSource) -> Cell:
     """Print a temperature; a dash where it is not known."""
-    return number(source.temperature, lambda value: f"{value:g}" if value == value else DASH)
+    return number_cell(source.temperature, lambda value: f"{value:g}" if value == value else DASH)
 
 
 def _verdict_cell(audits: SourceAudits, row: _SourceRow) -> Cell:
@@ -341,17 +341,17 @@ def _trends(audits: SourceAudits) -> Section | None:
     """Return the section on trends; None where there is none."""
     if not audits.trends:
         return None
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("ranker"), attrgetter("run")),
         (text_column("series"), attrgetter("series")),
         (text_column("measure"), attrgetter("measure")),
         (text_column("trend"), _direction),
         ("rank correlation", _correlation),
         ("change, points", _change),
-        ("queries", number_of("queries", count)),
+        ("queries", number_cells("queries", with_commas)),
     ]
     note = "Change: Relative Δ at the highest temperature minus that at the lowest."
-    table = tabulated("Does the tilt move with temperature?", audits.trends, columns, note=note)
+    table = make_table("Does the tilt move with temperature?", audits.trends, columns, note=note)
     return Section("trends", "Trend with temperature", blocks=(table,))
 
 

@@ -41,7 +41,7 @@ def fault_chart(check: CheckResult) -> Iterator[IntervalChart]:
         "Shaded: up to the limit beyond which the comparison is void; ! inside it is a warning."
         f"{left_out}",
         drawn,
-        scales=["share, %"],
+        scale_titles=["share, %"],
     )
 
 

@@ -8,9 +8,9 @@ from ranktilt.explaining.file_report import FileReport
 from ranktilt.reporting.document import (
     Document,
     Sentence,
+    make_table,
     name_column,
-    printed,
-    tabulated,
+    single_section,
     text_column,
 )
 from ranktilt.reporting.sentences.checking.file_report import need_words, use_sentences
@@ -32,7 +32,7 @@ def view(report: FileReport) -> Document:
     return Document(
         kind=f"Check of {report.path}",
         headline=f"{report.path}: {report.kind}",
-        sections=printed([tabulated(f"{report.path}: {report.kind}", rows, columns)]),
+        sections=single_section([make_table(f"{report.path}: {report.kind}", rows, columns)]),
         sentences=tuple(_sentences(report)),
         notes=note_sentences(report.notes),
         commands=report.commands,

@@ -23,15 +23,15 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Emphasis,
     Figure,
     PageBlocks,
     Row,
     Section,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, clouds, forest, histogram
@@ -39,13 +39,13 @@ from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import (
     DASH,
     always_signed,
-    count,
     decimal,
-    estimate,
+    estimate_cell,
     fixed,
-    number,
-    number_of,
+    number_cell,
+    number_cells,
     p_value,
+    with_commas,
 )
 from ranktilt.reporting.sentences.checking.check import equivalence_words
 from ranktilt.reporting.tones import Tone
@@ -86,8 +86,8 @@ def _contents(contents: Contents) -> Section:
     split = f" Judgments: {contents.split}." if contents.split else ""
     lead = (f"All sides answer the same queries.{split}",) if len(contents.sources) > 1 else ()
     tables = (
-        tabulated("Documents by source", contents.sources, _SOURCES, collapsed=True),
-        tabulated("Queries", contents.queries, _QUERIES, collapsed=True),
+        make_table("Documents by source", contents.sources, _SOURCES, collapsed=True),
+        make_table("Queries", contents.queries, _QUERIES, collapsed=True),
     )
     return Section("contents", "What the collection holds", lead=lead, blocks=tables)
 
@@ -108,27 +108,27 @@ def _quartiles(row: SourceContents) -> str:
 
 _SOURCES = (
     (name_column("source"), _source_name),
-    ("documents", number_of("documents", count)),
-    ("words", number_of("words", fixed)),
+    ("documents", number_cells("documents", with_commas)),
+    ("words", number_cells("words", fixed)),
     (Column("quartiles", drop_order=1), _quartiles),
     (
         Column("queries", hint="with a relevant document of the source"),
-        number_of("queries", count),
+        number_cells("queries", with_commas),
     ),
     (
         Column("relevant each", hint="relevant documents a query"),
-        number_of("relevant", fixed),
+        number_cells("relevant", fixed),
     ),
-    ("judged", number_of("judged", count)),
-    ("twins", number_of("twins", count)),
-    ("empty", number_of("empty", count)),
-    ("duplicates", number_of("duplicates", count)),
+    ("judged", number_cells("judged", with_commas)),
+    ("twins", number_cells("twins", with_commas)),
+    ("empty", number_cells("empty", with_commas)),
+    ("duplicates", number_cells("duplicates", with_commas)),
 )
 """Columns of the table of sources."""
 _QUERIES = (
     (name_column("queries"), attrgetter("which")),
-    ("number", number_of("queries", count)),
-    ("words a query", number_of("words", fixed)),
+    ("number", number_cells("queries", with_commas)),
+    ("words a query", number_cells("words", fixed)),
 )
 """Columns of the table of queries."""
 
@@ -161,7 +161,11 @@ _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", drop_order=1))
 def _spread(distribution: Distribution) -> tuple[Cell, ...]:
     """Return the cells below `_SPREAD`."""
     quartiles = "  ".join(f"{value:.2f}" for value in distribution.quartiles)
-    return number(distribution.count, count), number(distribution.mean, fixed), Cell(quartiles)
+    return (
+        number_cell(distribution.count, with_commas),
+        number_cell(distribution.mean, fixed),
+        Cell(quartiles),
+    )
 
 
 def _terms(check: CheckResult) -> Section:
@@ -169,11 +173,11 @@ def _terms(check: CheckResult) -> Section:
     rows = []
     for terms in check.terms:
         for name, distribution in (("Jaccard", terms.jaccard), ("overlap", terms.overlap)):
-            undefined = number(distribution.undefined, count)
+            undefined = number_cell(distribution.undefined, with_commas)
             rows.append(Row((Cell(name), *_spread(distribution), undefined), (terms.source,)))
     columns = (name_column("quantity"), *_SPREAD, Column("undefined"))
     caption = f"Terms shared with {check.reference}, 0 to 1"
-    table = Table(caption, columns, tuple(rows), groups=("source",), collapsed=True)
+    table = Table(caption, columns, tuple(rows), group_titles=("source",), collapsed=True)
     figures = PageBlocks(make=partial(_terms_figures, check))
     lead = "A rewrite should say the same in other words: many terms kept, but not all."
     return Section("words", "Words in common", lead=(lead,), blocks=(table, figures))
@@ -239,7 +243,9 @@ def _separation(similarity: Similarity) -> Table:
     name = Cell(
         "AUC of telling sides apart", note=f"folds {low} to {high}; .5 is chance, 1 is always"
     )
-    row = Row((name, number(separation.auc, fixed), number(separation.pairs, count)))
+    row = Row(
+        (name, number_cell(separation.auc, fixed), number_cell(separation.pairs, with_commas))
+    )
     columns = (name_column("by their vectors"), Column("value"), Column("pairs"))
     return Table(
         f"How far apart the sides are, {similarity.source}", columns, (row,), collapsed=True
@@ -271,24 +277,24 @@ def _effectiveness_table(check: CheckResult) -> Table:
 
     columns = (
         (name_column("ranker"), ranker),
-        (check.reference, number_of("mean_a", decimal, scale=100)),
-        ("rewrite", number_of("mean_b", decimal, scale=100)),
+        (check.reference, number_cells("mean_a", decimal, scale=100)),
+        ("rewrite", number_cells("mean_b", decimal, scale=100)),
         ("difference", _difference),
-        (Column("p different", drop_order=2), number_of("p_corrected", p_value)),
-        (Column("p equivalent", drop_order=3), number_of("p_equivalent", p_value)),
+        (Column("p different", drop_order=2), number_cells("p_corrected", p_value)),
+        (Column("p equivalent", drop_order=3), number_cells("p_equivalent", p_value)),
         (Column("smallest margin", drop_order=4), _smallest_margin),
-        (Column("queries", drop_order=1), number_of("queries", count)),
+        (Column("queries", drop_order=1), number_cells("queries", with_commas)),
         (text_column("outcome"), _equivalence_cell),
     )
     sources = list(dict.fromkeys(row.source for row in rows))
     has_sources = len(sources) > 1
-    return tabulated(
+    return make_table(
         f"Effectiveness on each side alone{'' if has_measures else f', {rows[0].measure}'}, in %",
         sorted(rows, key=lambda row: sources.index(row.source)),
         columns,
         note=_left_out(check),
-        group=lambda row: (row.source,) if has_sources else (),
-        groups=("source",) if has_sources else (),
+        group_of=lambda row: (row.source,) if has_sources else (),
+        group_titles=("source",) if has_sources else (),
         collapsed=True,
     )
 
@@ -327,7 +333,7 @@ def _effectiveness_figures(rows: Sequence[Equivalence], check: CheckResult) -> I
 def _difference(row: Equivalence) -> Cell:
     """Print the difference between sides, strongly where it is shown."""
     strong: Emphasis = "strong" if row.outcome.startswith("different") else ""
-    return estimate(row, _difference_in_points, emphasis=strong)
+    return estimate_cell(row, _difference_in_points, emphasis=strong)
 
 
 def _difference_in_points(value: float) -> str:
@@ -422,7 +428,7 @@ _VERDICT_TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void
 
 def fault_table(check: CheckResult) -> Table:
     """Lay out a row for each fault that was looked for in each source."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("check"), _fault_name),
         ("found", lambda row: Cell(f"{row.count:,} of {row.total:,}", row.count)),
         ("share", lambda row: Cell(_share_text(row), row.value)),
@@ -430,7 +436,7 @@ def fault_table(check: CheckResult) -> Table:
     if check.is_compared:
         name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
         columns += [
-            (Column(name, drop_order=3), number_of("reference", percent)),
+            (Column(name, drop_order=3), number_cells("reference", percent)),
             (Column("limit", drop_order=2), attrgetter("limit")),
         ]
     columns += [
@@ -439,13 +445,13 @@ def fault_table(check: CheckResult) -> Table:
     ]
     has_sources = len({row.source for row in check.faults if row.source}) > 1
     if not has_sources:
-        return tabulated(_fault_caption(check), check.faults, columns)
-    return tabulated(
+        return make_table(_fault_caption(check), check.faults, columns)
+    return make_table(
         _fault_caption(check),
         check.faults,
         columns,
-        group=lambda row: (row.source or "judgments and queries",),
-        groups=("source",),
+        group_of=lambda row: (row.source or "judgments and queries",),
+        group_titles=("source",),
     )
 
 

@@ -14,8 +14,8 @@ from ranktilt.reporting.document import (
     Column,
     Figure,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
@@ -27,7 +27,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, always_signed, count, number_of, short_decimal
+from ranktilt.reporting.numbers import DASH, always_signed, number_cells, short_decimal, with_commas
 
 
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
@@ -38,11 +38,11 @@ def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) ->
         (name_column("source"), attrgetter("source")),
         (text_column("property"), attrgetter("quantity")),
         ("g", _effect_cell),
-        ("pairs", number_of("pairs", count)),
-        (mean_of_source, number_of("source_mean", short_decimal)),
-        (mean_of_reference, number_of("reference_mean", short_decimal)),
+        ("pairs", number_cells("pairs", with_commas)),
+        (mean_of_source, number_cells("source_mean", short_decimal)),
+        (mean_of_reference, number_cells("reference_mean", short_decimal)),
     )
-    return tabulated(caption, effects, columns, collapsed=True)
+    return make_table(caption, effects, columns, collapsed=True)
 
 
 def _effect_cell(effect: EffectSize) -> Cell:
@@ -92,7 +92,7 @@ def effect_chart(effects: Sequence[EffectSize], reference: str) -> Iterator[Inte
         "How far texts differ from their twins, in standard deviations",
         f"Line: 95 % interval of Hedges' g. Black: no difference.{drawn}",
         rows,
-        scales=["Hedges' g"],
+        scale_titles=["Hedges' g"],
         sides=(f"◀ more in {reference}", f"more in {others} ▶"),
     )
 

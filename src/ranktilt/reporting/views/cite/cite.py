@@ -162,7 +162,7 @@ def _first_figure(audit: CitationAudit) -> Iterator[IntervalChart]:
             f"{first} pages at each stage",
             "Where the share falls from one stage to the next, these pages were passed over.",
             [_stage_row(stage) for stage in shares],
-            scales=("share of pages, %",),
+            scale_titles=("share of pages, %",),
         )
         return
     rows = [_ratio_row(effect) for effect in audit.primary if _is_drawn(effect)][:MOST_ROWS]
@@ -171,7 +171,7 @@ def _first_figure(audit: CitationAudit) -> Iterator[IntervalChart]:
             "How many times as often one side is cited, in doublings",
             "At 0 both sides are cited alike; at 1 the first is cited twice as often.",
             rows,
-            scales=("doublings",),
+            scale_titles=("doublings",),
         )
 
 

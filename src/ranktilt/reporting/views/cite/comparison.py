@@ -15,14 +15,14 @@ from ranktilt.citing.comparison.result import (
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.headline import headline
@@ -34,7 +34,15 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, decimal, estimate, number, number_of, p_value, signed
+from ranktilt.reporting.numbers import (
+    decimal,
+    estimate_cell,
+    number_cell,
+    number_cells,
+    p_value,
+    signed,
+    with_commas,
+)
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.citing.cite import QUESTION_WORDS, units_word
 from ranktilt.reporting.sentences.citing.comparison import (
@@ -82,19 +90,19 @@ def view(comparison: CitationComparison) -> Document:
 
 
 def _change_table(comparison: CitationComparison) -> Table:
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("question"), _question),
         (Column(comparison.new), partial(_side, side="new")),
         (Column(comparison.old), partial(_side, side="old")),
         (Column("times, or points"), _difference),
-        (Column("corrected p", drop_order=2), number_of("p_corrected", p_value)),
-        (Column("queries", drop_order=3), number_of("questions", count)),
+        (Column("corrected p", drop_order=2), number_cells("p_corrected", p_value)),
+        (Column("queries", drop_order=3), number_cells("questions", with_commas)),
     ]
     caption = f"Ratio of rates, or share in %: {comparison.new} against {comparison.old}"
     if len(comparison.primary) == 1:
-        return tabulated(caption, comparison.changes, columns)
+        return make_table(caption, comparison.changes, columns)
     changes = sorted(comparison.changes, key=_pair)
-    return tabulated(caption, changes, columns, group=_pair_title, groups=("pair",))
+    return make_table(caption, changes, columns, group_of=_pair_title, group_titles=("pair",))
 
 
 def _question(change: CitationChange) -> str:
@@ -111,33 +119,33 @@ def _pair_title(change: CitationChange) -> tuple[str]:
 
 def _side(change: CitationChange, side: str) -> Cell:
     value = getattr(change, side)
-    return number(value, ratio_words if change.scale == "log ratio" else decimal)
+    return number_cell(value, ratio_words if change.scale == "log ratio" else decimal)
 
 
 def _difference(change: CitationChange) -> Cell:
-    return estimate(change, ratio_words if change.scale == "log ratio" else signed)
+    return estimate_cell(change, ratio_words if change.scale == "log ratio" else signed)
 
 
-_OVERLAP_COLUMNS: tuple[ColumnOf, ...] = (
+_OVERLAP_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("of"), attrgetter("of")),
     (text_column("measure"), attrgetter("measure")),
-    (Column("both engines"), partial(estimate, show=partial(decimal, digits=2))),
-    (Column("queries", drop_order=1), number_of("queries", count)),
+    (Column("both engines"), partial(estimate_cell, show=partial(decimal, digits=2))),
+    (Column("queries", drop_order=1), number_cells("queries", with_commas)),
 )
 
 
 def _overlap_table(comparison: CitationComparison) -> Table:
-    columns: list[ColumnOf] = list(_OVERLAP_COLUMNS)
+    columns: list[ColumnSpec] = list(_OVERLAP_COLUMNS)
     for name, side in ((comparison.new, "within_new"), (comparison.old, "within_old")):
         if any(isfinite(getattr(overlap, side)) for overlap in comparison.overlaps):
             head = Column(f"{name} with itself", hint="two answers of one engine to one query")
             columns.append((head, partial(_within, side=side)))
-    return tabulated("Citations in common, 0 to 1", comparison.overlaps, columns, collapsed=True)
+    return make_table("Citations in common, 0 to 1", comparison.overlaps, columns, collapsed=True)
 
 
 def _within(overlap: CitationOverlap, side: str) -> Cell:
     """Print how alike two answers of one engine to one query are."""
-    return number(getattr(overlap, side), partial(decimal, digits=2))
+    return number_cell(getattr(overlap, side), partial(decimal, digits=2))
 
 
 def _first_figure(comparison: CitationComparison) -> Iterator[IntervalChart]:
@@ -152,7 +160,7 @@ def _first_figure(comparison: CitationComparison) -> Iterator[IntervalChart]:
         f"How {comparison.new} differs from {comparison.old}, in {scale}",
         "At 0 both engines treat the two sides alike. Line: 95 % interval.",
         [_row(change) for change in changes],
-        scales=(scale,),
+        scale_titles=(scale,),
         sides=(f"◀ toward {first.b}", f"toward {first.a} ▶") if len(changes) == 1 else ("", ""),
     )
 

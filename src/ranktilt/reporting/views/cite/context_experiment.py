@@ -12,14 +12,14 @@ from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.headline import headline
@@ -30,7 +30,15 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, decimal, estimate, number, number_of, p_value, percent
+from ranktilt.reporting.numbers import (
+    decimal,
+    estimate_cell,
+    number_cell,
+    number_cells,
+    p_value,
+    percent,
+    with_commas,
+)
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.citing.context_experiment import (
     LABEL_WORDS,
@@ -77,19 +85,19 @@ def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
 
 
 def _effect_table(experiment: ContextExperiment) -> Table:
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("question"), _question),
         (text_column("labels", drop_order=1), _labels),
         (text_column("first, second"), _pair),
         (Column("cited alone, %", hint="share of the first where only one is cited"), _share),
-        (Column("corrected p", drop_order=4), number_of("p_corrected", p_value)),
+        (Column("corrected p", drop_order=4), number_cells("p_corrected", p_value)),
         (Column("only first | second", drop_order=3), _alone),
         (Column("both | neither", drop_order=2), _alike),
         (Column("rates, %", hint="how often each is cited", drop_order=2), _rates),
-        (Column("queries", drop_order=5), number_of("queries", count)),
+        (Column("queries", drop_order=5), number_cells("queries", with_commas)),
     ]
     caption = "Where only one of two is cited: the first one's share, with 95 % intervals"
-    return tabulated(caption, experiment.effects, columns)
+    return make_table(caption, experiment.effects, columns)
 
 
 def _question(effect: ContextEffect) -> str:
@@ -105,7 +113,7 @@ def _pair(effect: ContextEffect) -> str:
 
 
 def _share(effect: ContextEffect) -> Cell:
-    return estimate(effect, decimal)
+    return estimate_cell(effect, decimal)
 
 
 def _alone(effect: ContextEffect) -> str:
@@ -121,17 +129,17 @@ def _alike(effect: ContextEffect) -> str:
 def _rates(effect: ContextEffect) -> Cell:
     """Print how often each of the two is cited, in %."""
     text = f"{decimal(effect.rate_a)} | {decimal(effect.rate_b)}"
-    return number(effect.rate_a, lambda _rate: text)
+    return number_cell(effect.rate_a, lambda _rate: text)
 
 
 def _position_table(experiment: ContextExperiment) -> Table:
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("position"), _position),
-        (Column("cited, %"), partial(estimate, show=percent)),
-        (Column("answers"), number_of("answers", count)),
+        (Column("cited, %"), partial(estimate_cell, show=percent)),
+        (Column("answers"), number_cells("answers", with_commas)),
     ]
     title = "How often the document at a position of the prompt is cited"
-    return tabulated(title, experiment.positions, columns, collapsed=True)
+    return make_table(title, experiment.positions, columns, collapsed=True)
 
 
 def _position(rate: object) -> str:
@@ -146,7 +154,7 @@ def _first_figure(experiment: ContextExperiment) -> Iterator[IntervalChart]:
             "Where only one of two is cited, how often it is the first",
             "At 50 % nothing is favoured; the band is what counts as level.",
             rows,
-            scales=("share of the first, %",),
+            scale_titles=("share of the first, %",),
         )
 
 

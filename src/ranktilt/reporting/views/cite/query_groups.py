@@ -16,13 +16,13 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
 )
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
@@ -32,7 +32,15 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, count, decimal, number, number_of, p_value, percent
+from ranktilt.reporting.numbers import (
+    DASH,
+    decimal,
+    number_cell,
+    number_cells,
+    p_value,
+    percent,
+    with_commas,
+)
 from ranktilt.reporting.sentences.citing.cite import QUESTION_WORDS, units_word
 from ranktilt.reporting.sentences.citing.query_groups import citation_breakdown_sentences
 from ranktilt.reporting.sentences.query_groups import (
@@ -101,9 +109,9 @@ def _table(
 ) -> Table:
     pairs = {(answer.effect.a, answer.effect.b) for answer in answers}
     first, second = pairs.pop() if len(pairs) == 1 else ("first", "second")
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("group of queries"), attrgetter("group")),
-        (Column("queries"), number_of("effect.questions", count)),
+        (Column("queries"), number_cells("effect.questions", with_commas)),
         (Column(first, hint=_RATE, drop_order=2), partial(_side, side="value_a")),
         (Column(second, hint=_RATE, drop_order=1), partial(_side, side="value_b")),
         ("ratio, or part in %", _value),
@@ -111,12 +119,12 @@ def _table(
         (Column("citations", drop_order=4), _citations),
     ]
     order = {_question_of(answer): index for index, answer in enumerate(reversed(answers))}
-    return tabulated(
+    return make_table(
         caption,
         sorted(answers, key=lambda answer: -order[_question_of(answer)]),
         columns,
-        group=_heading,
-        groups=("answer to",),
+        group_of=_heading,
+        group_titles=("answer to",),
         note=(
             "Each group is audited alone. Where too few units carry a side, intervals are for "
             "further queries about these units; below ten citations of a side they are made for so "
@@ -137,7 +145,7 @@ def _heading(answer: CitationGroupAnswer) -> tuple[str]:
 def _side(answer: CitationGroupAnswer, side: str) -> Cell:
     effect = answer.effect
     show = decimal if effect.scale == "share" else percent
-    return number(getattr(effect, side), show)
+    return number_cell(getattr(effect, side), show)
 
 
 def _value(answer: CitationGroupAnswer) -> Cell:
@@ -160,7 +168,7 @@ def _ends(effect: CitationEffect) -> _Ends:
 
 def _rest_p(breakdown: CitationBreakdown, answer: CitationGroupAnswer) -> Cell:
     rest = breakdown.rest_of(answer)
-    return Cell(DASH) if rest is None else number(rest.p_corrected, p_value)
+    return Cell(DASH) if rest is None else number_cell(rest.p_corrected, p_value)
 
 
 def _citations(answer: CitationGroupAnswer) -> str:
@@ -183,7 +191,7 @@ def _figure(audit: CitationAudit, breakdown: CitationBreakdown) -> Iterator[Inte
         title[:1].upper() + title[1:],
         "Line: 95 % interval of each group alone.",
         [_row(answer) for answer in answers[:MOST_ROWS]],
-        scales=("part, %" if first.scale == "share" else "times as often",),
+        scale_titles=("part, %" if first.scale == "share" else "times as often",),
     )
 
 

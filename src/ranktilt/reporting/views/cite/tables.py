@@ -11,21 +11,21 @@ from ranktilt.citing.stages import FunnelPart, RankRate
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
-    number,
-    number_of,
+    estimate_cell,
+    number_cell,
+    number_cells,
     p_value,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.sentences.citing.cite import (
     FUNNEL_WORDS,
@@ -49,18 +49,18 @@ def effect_table(audit: CitationAudit) -> Table:
     first = audit.primary[0]
     if len(audit.primary) == 1:
         columns = _effect_columns(audit, first.a, first.b)
-        return tabulated(caption, audit.effects, columns)
-    return tabulated(
+        return make_table(caption, audit.effects, columns)
+    return make_table(
         caption,
         sorted(audit.effects, key=_pair),
         _effect_columns(audit, "first", "second"),
-        group=_pair_title,
-        groups=("pair",),
+        group_of=_pair_title,
+        group_titles=("pair",),
     )
 
 
-def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[ColumnOf]:
-    columns: list[ColumnOf] = [
+def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[ColumnSpec]:
+    columns: list[ColumnSpec] = [
         (name_column("question"), _question),
         (Column(title_a, hint=_RATE_HINT), partial(_side, side="value_a")),
         (Column(title_b, hint=_RATE_HINT), partial(_side, side="value_b")),
@@ -70,7 +70,7 @@ def _effect_columns(audit: CitationAudit, title_a: str, title_b: str) -> list[Co
         columns.append((Column("as labelled", drop_order=4, hint=_AS_LABELLED), _observed))
     columns += [
         (Column("neutral", drop_order=5), _neutral),
-        (Column("corrected p", drop_order=6), number_of("p_corrected", p_value)),
+        (Column("corrected p", drop_order=6), number_cells("p_corrected", p_value)),
         (Column("citations", drop_order=2), _citations),
     ]
     return columns
@@ -91,8 +91,8 @@ def _pair_title(row: CitationEffect | FunnelPart) -> tuple[str]:
 def _side(effect: CitationEffect, side: str) -> Cell:
     value = getattr(effect, side)
     if effect.scale == "share":
-        return number(value, decimal)
-    return number(value, _rate_percent)
+        return number_cell(value, decimal)
+    return number_cell(value, _rate_percent)
 
 
 def _rate_percent(rate: float) -> str:
@@ -101,8 +101,8 @@ def _rate_percent(rate: float) -> str:
 
 def _value(effect: CitationEffect) -> Cell:
     if effect.scale == "share":
-        return estimate(effect, decimal)
-    return estimate(effect, ratio_words)
+        return estimate_cell(effect, decimal)
+    return estimate_cell(effect, ratio_words)
 
 
 def _observed(effect: CitationEffect) -> Cell:
@@ -110,51 +110,51 @@ def _observed(effect: CitationEffect) -> Cell:
     if effect.observed is None:
         return Cell("")
     show = decimal if effect.scale == "share" else ratio_words
-    return estimate(effect.observed, show)
+    return estimate_cell(effect.observed, show)
 
 
 def _neutral(effect: CitationEffect) -> Cell:
     show = decimal if effect.scale == "share" else partial(decimal, digits=0)
-    return number(effect.neutral, show)
+    return number_cell(effect.neutral, show)
 
 
 def _citations(effect: CitationEffect) -> str:
     return f"{effect.citations_a:,} | {effect.citations_b:,}"
 
 
-_STAGE_COLUMNS: tuple[ColumnOf, ...] = (
+_STAGE_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("stage"), attrgetter("stage")),
     (text_column("group"), attrgetter("group")),
-    (Column("share, %"), partial(estimate, show=decimal)),
-    (Column("pages", drop_order=1), number_of("pages", count)),
+    (Column("share, %"), partial(estimate_cell, show=decimal)),
+    (Column("pages", drop_order=1), number_cells("pages", with_commas)),
 )
 
 
 def stage_table(audit: CitationAudit) -> Table:
     """Lay out each group's share of every stage."""
-    return tabulated("From stage to stage", audit.stages, _STAGE_COLUMNS, collapsed=True)
+    return make_table("From stage to stage", audit.stages, _STAGE_COLUMNS, collapsed=True)
 
 
 def _part_words(part: FunnelPart) -> str:
     return FUNNEL_WORDS[part.name]
 
 
-_PART_COLUMNS: tuple[ColumnOf, ...] = (
+_PART_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("part"), attrgetter("name")),
     (text_column("which is", drop_order=1), _part_words),
-    (Column("points"), partial(estimate, show=signed)),
-    (Column("p", drop_order=2), number_of("p", p_value)),
+    (Column("points"), partial(estimate_cell, show=signed)),
+    (Column("p", drop_order=2), number_cells("p", p_value)),
 )
 
 
 def funnel_table(audit: CitationAudit) -> Table:
     """Lay out the parts of the difference between cited and retrieved."""
-    return tabulated(
+    return make_table(
         "Share of citations minus share of retrieved pages, in parts",
         audit.funnel,
         _PART_COLUMNS,
-        group=_pair_title,
-        groups=("pair",),
+        group_of=_pair_title,
+        group_titles=("pair",),
     )
 
 
@@ -168,33 +168,33 @@ def rank_name(rate: RankRate) -> str:
     return str(rate.first) if rate.first == rate.last else f"{rate.first}–{rate.last}"
 
 
-_RANK_COLUMNS: tuple[ColumnOf, ...] = (
+_RANK_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("ranks"), rank_name),
     (text_column("group"), attrgetter("group")),
-    (Column("cited, %"), partial(estimate, show=percent)),
-    (Column("pages"), number_of("pages", count)),
+    (Column("cited, %"), partial(estimate_cell, show=percent)),
+    (Column("pages"), number_cells("pages", with_commas)),
 )
 
 
 def rank_table(audit: CitationAudit) -> Table:
     """Lay out how often a page at a rank is cited, by group."""
     title = "How often a page at a rank is cited"
-    return tabulated(title, audit.rank_rates, _RANK_COLUMNS, collapsed=True)
+    return make_table(title, audit.rank_rates, _RANK_COLUMNS, collapsed=True)
 
 
 def domain_table(audit: CitationAudit) -> Table:
     """List the most cited domains."""
     cited = [domain for domain in audit.domains if domain.citations]
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column(site_noun(audit)), attrgetter("domain")),
         (text_column("group"), attrgetter("group")),
-        (Column("citations"), number_of("citations", count)),
+        (Column("citations"), number_cells("citations", with_commas)),
     ]
     # Where nothing was consulted, or retrieved, that is because answers do not tell.
     if audit.counts.consulted:
-        columns.append((Column("consulted", drop_order=2), number_of("consulted", count)))
+        columns.append((Column("consulted", drop_order=2), number_cells("consulted", with_commas)))
     if audit.counts.retrieved:
-        columns.append((Column("retrieved", drop_order=1), number_of("retrieved", count)))
-    return tabulated(
+        columns.append((Column("retrieved", drop_order=1), number_cells("retrieved", with_commas)))
+    return make_table(
         f"The most cited {site_noun(audit)}s", cited[:_MOST_DOMAINS], columns, collapsed=True
     )

@@ -40,7 +40,15 @@ from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, 
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import decimal, estimate, fixed, interval, moved, percent, signed
+from ranktilt.reporting.numbers import (
+    change_cell,
+    decimal,
+    estimate_cell,
+    fixed,
+    interval,
+    percent,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.effects import tilt_name, tilt_numbers
 from ranktilt.reporting.sentences.mitigation.mitigate import (
@@ -183,7 +191,7 @@ def _table(bench: Bench, choice: Choice) -> Table:
         tuple(columns),
         tuple(rows),
         _units(bench),
-        groups=groups,
+        group_titles=groups,
         collapsed=True,
     )
 
@@ -212,7 +220,7 @@ def _movement_cells(bench: Bench, candidate: Candidate) -> list[Cell]:
     moved = bench.movement(candidate.name)
     if moved is None:
         return [Cell("")] * len(columns)
-    cells = [estimate(moved.replaced, decimal), estimate(moved.rbo, fixed)]
+    cells = [estimate_cell(moved.replaced, decimal), estimate_cell(moved.rbo, fixed)]
     return cells[: len(columns)]
 
 
@@ -241,7 +249,7 @@ def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
     is_baseline = candidate == bench.baseline
     values = _tilt_values([bench.tilt(candidate.name, pair) for pair in bench.pairs])
     values += [
-        estimate(bench.mean(candidate.name, documents), percent)
+        estimate_cell(bench.mean(candidate.name, documents), percent)
         for documents in bench.document_sets
     ]
     values += _movement_cells(bench, candidate)
@@ -271,7 +279,9 @@ def _rows(bench: Bench, choice: Choice, candidate: Candidate) -> Iterator[Row]:
 def _tilt_values(tilts: Sequence[Effect]) -> list[Cell]:
     """Print the tilts of all pairs."""
     return [
-        estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
+        estimate_cell(
+            tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else ""
+        )
         for tilt in tilts
     ]
 
@@ -324,7 +334,7 @@ def _changes(bench: Bench, candidate: Candidate) -> list[Cell]:
     documents = [(documents, documents) for documents in bench.document_sets]
     for pair in (*bench.pairs, *documents):
         change = bench.change(candidate.name, pair)
-        cells.append(Cell("") if change is None else moved(change, "quiet"))
+        cells.append(Cell("") if change is None else change_cell(change, "quiet"))
     return [*cells, *[Cell("")] * len(_movement_columns(bench))]
 
 

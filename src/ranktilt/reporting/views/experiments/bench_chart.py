@@ -54,7 +54,7 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
     title = "The tilt, and what a correction changes"
     if bench.methods:
         title = "The tilt before and after each correction" + (", and its cost" * has_costs)
-    return interval_chart(title, f"{says}.", rows, scales=scales, sides=sides)
+    return interval_chart(title, f"{says}.", rows, scale_titles=scales, sides=sides)
 
 
 def _question(bench: Bench) -> str:

@@ -15,7 +15,7 @@ from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
@@ -23,22 +23,22 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import (
-    count,
+    change_cell,
     decimal,
-    estimate,
-    moved,
-    number,
-    number_of,
+    estimate_cell,
+    number_cell,
+    number_cells,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.training_study import study_meaning, study_sentences
@@ -153,7 +153,7 @@ def _means(evaluation: Evaluation, ranker: str, group: str = ALL) -> Iterator[Ce
             marks += "†"
         if evaluation.best(ranker, measure, group, test="interval"):
             marks += "‡"
-        yield estimate(evaluation.mean(ranker, measure, group), percent, marks)
+        yield estimate_cell(evaluation.mean(ranker, measure, group), percent, marks)
 
 
 def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
@@ -169,7 +169,7 @@ def _tables(evaluations: Sequence[Evaluation], caption: str) -> Iterator[Table]:
             if evaluation.measures == measures:
                 rows += _rows(evaluation)
         yield Table(
-            caption, _columns(measures), tuple(rows), groups=("collection",), collapsed=True
+            caption, _columns(measures), tuple(rows), group_titles=("collection",), collapsed=True
         )
 
 
@@ -191,7 +191,7 @@ def _tilts(study: TrainingStudy) -> Section:
         changes = [c for c in study.tilt_changes if (c.run, c.a, c.b) == (run, a, b)]
         if changes:
             difference = Cell(f"minus trained on {study.reference}", emphasis="quiet")
-            rows.append(Row((difference, *(moved(change, "quiet") for change in changes))))
+            rows.append(Row((difference, *(change_cell(change, "quiet") for change in changes))))
     note = (
         f"In %; + favours {study.reference}. Minus: the paired difference in points. "
         "* corrected p < .05 (Holm)."
@@ -211,7 +211,7 @@ def _tilt_row(
     name = run if has_seeds else names.get(run, run)
     cells = dict.fromkeys(measures, Cell(""))
     for tilt in tilts:
-        cells[tilt.measure] = estimate(tilt, signed, mark(tilt))
+        cells[tilt.measure] = estimate_cell(tilt, signed, mark(tilt))
     return Row((Cell(name), *cells.values()), rule=True)
 
 
@@ -239,7 +239,7 @@ def _domain_table(study: TrainingStudy, evaluation: Evaluation) -> Table:
         rows=tuple(rows),
         note="In %, differences in points. * corrected p < .05. "
         "All tests are corrected in each domain.",
-        groups=("domain",),
+        group_titles=("domain",),
         collapsed=True,
     )
 
@@ -250,7 +250,7 @@ def _difference_rows(study: TrainingStudy, evaluation: Evaluation, group: str) -
         changes = [evaluation.difference(new, old, m, group) for m in evaluation.measures]
         if any(changes):
             difference = Cell(_difference_name(body, new, old), emphasis="quiet")
-            cells = (moved(change, "quiet") if change else Cell("") for change in changes)
+            cells = (change_cell(change, "quiet") if change else Cell("") for change in changes)
             yield Row((difference, *cells), (group,))
 
 
@@ -268,13 +268,13 @@ def _overlaps(study: TrainingStudy) -> Section:
         "median": "median",
         "highest quarter above": "high",
     }
-    columns: tuple[ColumnOf, ...] = (
+    columns: tuple[ColumnSpec, ...] = (
         (name_column("answers"), attrgetter("source")),
-        ("judged pairs", number_of("pairs", count)),
+        ("judged pairs", number_cells("pairs", with_commas)),
         *((title, partial(_share, field=field)) for title, field in shares.items()),
     )
     note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
-    table = tabulated(
+    table = make_table(
         "Words of a query that stand in an answer to it, in %", study.overlaps, columns, note=note
     )
     return Section("overlap", "Shared words", blocks=(table,) if study.overlaps else ())
@@ -282,7 +282,7 @@ def _overlaps(study: TrainingStudy) -> Section:
 
 def _share(overlap: AnswerOverlap, field: str) -> Cell:
     """Print a share."""
-    return number(getattr(overlap, field), percent)
+    return number_cell(getattr(overlap, field), percent)
 
 
 def _curve(study: TrainingStudy) -> Section:
@@ -368,7 +368,7 @@ def _seeds_row(evaluation: Evaluation, seeds: SeedValues) -> Row:
             Cell(seeds.ranker),
             Cell(evaluation.name),
             Cell(seeds.measure),
-            number(seeds.mean, percent),
+            number_cell(seeds.mean, percent),
             deviation,
             Cell(", ".join(map(percent, seeds.values))),
         )

@@ -18,15 +18,15 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
@@ -40,14 +40,14 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
+    estimate_cell,
     interval,
-    number_of,
+    number_cells,
     p_value,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.explaining.factors import (
@@ -122,21 +122,25 @@ def _sections(effects: FactorEffects) -> Iterator[Section]:
 def _effects(effects: FactorEffects) -> Table:
     """Lay out a row for each effect, with a column for each estimand."""
     rows = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
-    columns: list[ColumnOf] = [(name_column("effect"), attrgetter("effect"))]
+    columns: list[ColumnSpec] = [(name_column("effect"), attrgetter("effect"))]
     for number_of_estimand, estimand in enumerate(effects.estimands):
         unit = UNITS[estimand]
         drop_order = max(4 - number_of_estimand, 0) if number_of_estimand else 0
         head = Column(f"{unit.name}, {unit.unit}", hint=unit.meaning, drop_order=drop_order)
         columns.append((head, partial(_cell, rows, estimand)))
         if estimand == effects.primary:
-            columns.append((Column("corrected p", drop_order=6), number_of("p_corrected", p_value)))
-            columns.append((Column("detectable", drop_order=5), number_of("detectable", decimal)))
-    return tabulated(
+            columns.append(
+                (Column("corrected p", drop_order=6), number_cells("p_corrected", p_value))
+            )
+            columns.append(
+                (Column("detectable", drop_order=5), number_cells("detectable", decimal))
+            )
+    return make_table(
         "Effects, high minus low",
         _sorted_rows(effects),
         columns,
-        group=lambda row: (row.ranker,),
-        groups=("engine" if effects.of_citations else "ranker",),
+        group_of=lambda row: (row.ranker,),
+        group_titles=("engine" if effects.of_citations else "ranker",),
         collapsed=True,
     )
 
@@ -155,7 +159,7 @@ def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: Fac
     if row is None:
         return Cell("–")
     show = partial(signed, digits=UNITS[estimand].digits)
-    return estimate(row, show, "*" * row.is_shown, emphasis="strong" if row.is_shown else "")
+    return estimate_cell(row, show, "*" * row.is_shown, emphasis="strong" if row.is_shown else "")
 
 
 def _first_figure(effects: FactorEffects) -> Iterator[IntervalChart]:
@@ -190,7 +194,7 @@ def _first_figure(effects: FactorEffects) -> Iterator[IntervalChart]:
         title,
         f"Black: {unchanged}. Line: 95 % interval. Grey: no effect is shown.{drawn}",
         rows,
-        scales=[unit],
+        scale_titles=[unit],
         sides=sides,
     )
 
@@ -230,18 +234,18 @@ def _sources(effects: FactorEffects) -> Iterator[Table]:
     if not effects.sources:
         return
     sources = {(row.ranker, row.question, row.estimand): row for row in effects.sources}
-    columns: list[ColumnOf] = [(name_column("effect"), _question)]
+    columns: list[ColumnSpec] = [(name_column("effect"), _question)]
     for estimand in effects.estimands:
         unit = UNITS[estimand]
         cell = partial(_source_cell, sources, estimand)
         columns.append((f"{unit.name}, {unit.unit}", cell))
-    yield tabulated(
+    yield make_table(
         "Text by a model, before and after other factors are held fixed",
         [row for row in effects.sources if row.estimand == effects.primary],
         columns,
         note="Together: all high at once, minus the original; two-factor interactions cancel out.",
-        group=lambda row: (row.ranker,),
-        groups=("ranker",),
+        group_of=lambda row: (row.ranker,),
+        group_titles=("ranker",),
         collapsed=True,
     )
 
@@ -253,7 +257,7 @@ def _source_cell(
     effect = sources.get((row.ranker, row.question, estimand))
     if effect is None:
         return Cell("–")
-    return estimate(effect, partial(signed, digits=UNITS[estimand].digits))
+    return estimate_cell(effect, partial(signed, digits=UNITS[estimand].digits))
 
 
 def _question(row: SourceEffect) -> str:
@@ -270,32 +274,32 @@ def _adoptions(effects: FactorEffects) -> Iterator[Table]:
     }
 
     def without_edit(row: AdoptionEffect) -> Cell:
-        return estimate(without[row.ranker, row.factor, row.share], signed)
+        return estimate_cell(without[row.ranker, row.factor, row.share], signed)
 
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("edit"), attrgetter("factor")),
-        ("others that edit, %", number_of("share", percent)),
-        ("exposure with the edit", lambda row: estimate(row, signed)),
+        ("others that edit, %", number_cells("share", percent)),
+        ("exposure with the edit", lambda row: estimate_cell(row, signed)),
         ("exposure without it", without_edit),
     ]
     note = (
         "Points of 100 / log2(1 + rank), 0 if not retrieved, compared with the unedited document "
         "when nobody edits."
     )
-    yield tabulated(
+    yield make_table(
         "Does an edit still pay as more documents make it?",
         [row for row in effects.adoptions if row.edited],
         columns,
         note=note,
-        group=lambda row: (row.ranker,),
-        groups=("ranker",),
+        group_of=lambda row: (row.ranker,),
+        group_titles=("ranker",),
         collapsed=True,
     )
 
 
 def _factors(effects: FactorEffects) -> Table:
     """Return the table of factors."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("factor"), attrgetter("name")),
         (text_column("low"), attrgetter("low")),
         (text_column("high"), attrgetter("high")),
@@ -304,14 +308,14 @@ def _factors(effects: FactorEffects) -> Table:
             lambda row: "yes" if row.analysed else "no: its check failed",
         ),
     ]
-    return tabulated("Factors", effects.factors, columns, audience="page", collapsed=True)
+    return make_table("Factors", effects.factors, columns, audience="page", collapsed=True)
 
 
 def _legend(effects: FactorEffects) -> Iterator[str]:
     """Say what the numbers are."""
     sizes = {}
     for row in effects.of(effects.primary):
-        size = (count(row.versions), count(row.origins), count(row.queries))
+        size = (with_commas(row.versions), with_commas(row.origins), with_commas(row.queries))
         sizes[row.ranker] = "{} versions of {} documents under {} queries".format(*size)
     alike = len(set(sizes.values())) == 1
     for ranker, text in list(sizes.items())[: 1 if alike else None]:

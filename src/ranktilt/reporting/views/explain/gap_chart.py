@@ -86,7 +86,7 @@ def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> Interv
         f"{scale.run}, {between}{': what goes with the gap' if parts else ''}",
         says,
         [_row(mark, scale) for mark in marks],
-        scales=[scale.unit],
+        scale_titles=[scale.unit],
         sides=(f"◀ {scale.higher_below_0} higher", f"{scale.higher_above_0} higher ▶"),
         last_rows_on_phone=1,
     )

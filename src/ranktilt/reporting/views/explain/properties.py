@@ -21,21 +21,28 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import DASH, estimate, number, p_value, short_decimal, signed
+from ranktilt.reporting.numbers import (
+    DASH,
+    estimate_cell,
+    number_cell,
+    p_value,
+    short_decimal,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.explaining.next_steps import gaps_steps
 from ranktilt.reporting.sentences.explaining.properties import (
@@ -232,7 +239,7 @@ def _outcomes(gaps: ExplainedGaps) -> list[Outcome]:
 def _parts_table(gaps: ExplainedGaps) -> Table:
     """Return the table of gaps and their parts."""
     units = {about.name: about.unit for about in gaps.properties}
-    columns: list[ColumnOf] = [(name_column("goes with"), attrgetter("name"))]
+    columns: list[ColumnSpec] = [(name_column("goes with"), attrgetter("name"))]
     for index, outcome in enumerate(_outcomes(gaps)):
         title = f"{_title(outcome, gaps.cutoff)}, {UNITS[outcome]}"
         head = Column(title, hint=_HINTS[outcome], drop_order=0 if index == 0 else 4 - index)
@@ -241,12 +248,12 @@ def _parts_table(gaps: ExplainedGaps) -> Table:
             columns.append((Column("corrected p", drop_order=6), _p_cell))
             columns.append((_difference_column(), partial(_difference_cell, units)))
             columns.append((_coefficient_column(), _coefficient_cell))
-    return tabulated(
+    return make_table(
         "What goes with the gap",
         list(_lines(gaps)),
         columns,
-        group=lambda line: line.group,
-        groups=("run and groups",),
+        group_of=lambda line: line.group,
+        group_titles=("run and groups",),
         collapsed=True,
     )
 
@@ -282,13 +289,13 @@ def _estimate_cell(outcome: Outcome, line: PartLine) -> Cell:
         return Cell(DASH)
     show = partial(signed, digits=DIGITS[outcome])
     if cell_estimate.is_shown:
-        return estimate(cell_estimate, show, "*", emphasis="strong")
-    return estimate(cell_estimate, show)
+        return estimate_cell(cell_estimate, show, "*", emphasis="strong")
+    return estimate_cell(cell_estimate, show)
 
 
 def _p_cell(line: PartLine) -> Cell:
     """Print a line's corrected p."""
-    return number(line.p_corrected, p_value)
+    return number_cell(line.p_corrected, p_value)
 
 
 def _difference_cell(units: dict[str, str], line: PartLine) -> Cell:
@@ -342,12 +349,12 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
 
 def _property_table(gaps: ExplainedGaps) -> Table:
     """Return the table of properties."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("property"), attrgetter("name")),
         (text_column("unit"), lambda about: about.unit or DASH),
         (text_column("from"), _origin),
     ]
-    return tabulated("Properties", gaps.properties, columns, audience="page", collapsed=True)
+    return make_table("Properties", gaps.properties, columns, audience="page", collapsed=True)
 
 
 def _origin(about: GapProperty) -> str:

@@ -35,7 +35,7 @@ def theorem_chart(result: ProbeResult) -> Iterator[IntervalChart]:
         "What theorem 4.1 concludes, and the conditions that it needs, in nats per token",
         "Line: 95 % interval. Right of 0, a condition holds; divergence must hold everywhere.",
         [_row(row, CONDITION_WORDS[row["condition"]]) for row in drawn],
-        scales=["nats per token"],
+        scale_titles=["nats per token"],
         sides=("◀ does not hold", "holds ▶"),
     )
 
@@ -50,7 +50,7 @@ def _sources_chart(drawn: Sequence[Mapping[str, Any]], source_count: int) -> Int
         "How much easier rewrites are to predict than originals, in nats per token",
         says,
         [_row(row, row["source"]) for row in conclusions[:MOST_ROWS]],
-        scales=["nats per token"],
+        scale_titles=["nats per token"],
         sides=("◀ harder", "easier ▶"),
     )
 

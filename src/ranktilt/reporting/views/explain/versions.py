@@ -16,12 +16,19 @@ from ranktilt.reporting.document import (
     Emphasis,
     Sentence,
     Table,
+    make_table,
     name_column,
-    printed,
-    tabulated,
+    single_section,
     text_column,
 )
-from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, number_of, percent
+from ranktilt.reporting.numbers import (
+    DASH,
+    always_signed,
+    fixed,
+    number_cell,
+    number_cells,
+    percent,
+)
 from ranktilt.reporting.tones import Tone
 
 _TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning", FAILED: "bad"}
@@ -62,7 +69,7 @@ def view(checks: ManipulationChecks) -> Document:
     return Document(
         kind="Versions by design",
         headline=headline,
-        sections=printed([checks_table(checks)]),
+        sections=single_section([checks_table(checks)]),
         sentences=(
             Sentence(headline, "bad" if failed else "good", "alarm" if failed else "strong"),
             *unchanged,
@@ -92,18 +99,18 @@ def checks_table(checks: ManipulationChecks) -> Table:
     columns = (
         (name_column("property"), attrgetter("probe")),
         (text_column("must"), _expected),
-        (Column("low", drop_order=2), number_of("low_mean", fixed)),
-        (Column("high", drop_order=2), number_of("high_mean", fixed)),
+        (Column("low", drop_order=2), number_cells("low_mean", fixed)),
+        (Column("high", drop_order=2), number_cells("high_mean", fixed)),
         (Column("effect", hint="Hedges' g"), _effect),
         (Column("documents", drop_order=1), _origins),
         (text_column("verdict"), _verdict),
     )
-    return tabulated(
+    return make_table(
         "What each factor did to the texts",
         checks.rows,
         columns,
-        group=lambda row: (row.factor,),
-        groups=("factor",),
+        group_of=lambda row: (row.factor,),
+        group_titles=("factor",),
     )
 
 
@@ -128,4 +135,4 @@ def _effect(row: FactorCheck) -> Cell:
         return Cell(DASH)
     ends = (always_signed(row.low), always_signed(row.high))
     emphasis: Emphasis = "strong" if row.verdict == FAILED else ""
-    return number(row.g, always_signed, ends=ends, emphasis=emphasis)
+    return number_cell(row.g, always_signed, ends=ends, emphasis=emphasis)

@@ -13,12 +13,12 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Row,
     Section,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -29,15 +29,15 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
-    estimate_of,
+    estimate_cell,
+    estimate_cells,
     fixed,
-    number,
-    number_of,
+    number_cell,
+    number_cells,
     p_value,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.sentences.judging.standings import (
     Contest,
@@ -115,7 +115,7 @@ def _standing_chart(judges: Contest) -> IntervalChart:
         f"Agreement of each judge with humans: {name}",
         says,
         rows,
-        scales=[f"{name}; 1 is full agreement"],
+        scale_titles=[f"{name}; 1 is full agreement"],
     )
 
 
@@ -128,25 +128,25 @@ def _standing_table(audit: JudgeAudit) -> Table:
         if comparison is None:
             return Cell("")
         below = Estimate(-comparison.difference, -comparison.high, -comparison.low)
-        return estimate(below, partial(signed, digits=2), "*" if comparison.is_shown else "")
+        return estimate_cell(below, partial(signed, digits=2), "*" if comparison.is_shown else "")
 
     def corrected_p(standing: JudgeStanding) -> Cell:
         comparison = with_best.get(_key(standing))
-        return Cell("") if comparison is None else number(comparison.p_corrected, p_value)
+        return Cell("") if comparison is None else number_cell(comparison.p_corrected, p_value)
 
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("judge"), attrgetter("judge")),
-        ("agreement", lambda standing: estimate(standing, fixed)),
+        ("agreement", lambda standing: estimate_cell(standing, fixed)),
         (text_column("letters"), attrgetter("letters")),
         (Column("minus the best", drop_order=2), difference),
         (Column("corrected p", drop_order=1), corrected_p),
     ]
-    return tabulated(
+    return make_table(
         "Judges, the best first",
         audit.standings,
         columns,
-        group=lambda standing: (statistic_name(standing),),
-        groups=("by",),
+        group_of=lambda standing: (statistic_name(standing),),
+        group_titles=("by",),
         note="Judges that share a letter cannot be distinguished.",
     )
 
@@ -172,20 +172,20 @@ def _differences_from_best(audit: JudgeAudit) -> dict[tuple[str, str, str], Judg
 
 def _comparison_table(audit: JudgeAudit) -> Table:
     """Return the table of differences between judges."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("judge"), attrgetter("judge_a")),
         (text_column("minus"), attrgetter("judge_b")),
         ("difference", _comparison_cell),
-        ("p", number_of("p", p_value)),
-        ("corrected p", number_of("p_corrected", p_value)),
-        (Column("queries", drop_order=1), number_of("queries", count)),
+        ("p", number_cells("p", p_value)),
+        ("corrected p", number_cells("p_corrected", p_value)),
+        (Column("queries", drop_order=1), number_cells("queries", with_commas)),
     ]
-    return tabulated(
+    return make_table(
         "Every two judges",
         audit.comparisons,
         columns,
-        group=lambda row: (row.measure or "κ",),
-        groups=("by",),
+        group_of=lambda row: (row.measure or "κ",),
+        group_titles=("by",),
         collapsed=True,
         audience="page",
     )
@@ -194,7 +194,7 @@ def _comparison_table(audit: JudgeAudit) -> Table:
 def _comparison_cell(row: JudgeComparison) -> Cell:
     """Print a difference, with a star where it is shown."""
     difference = Estimate(row.difference, row.low, row.high)
-    return estimate(difference, partial(signed, digits=2), "*" if row.is_shown else "")
+    return estimate_cell(difference, partial(signed, digits=2), "*" if row.is_shown else "")
 
 
 def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
@@ -202,21 +202,21 @@ def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
     if not audit.agreements:
         return
     overall = _best_first(audit)
-    columns: list[ColumnOf] = [(name_column("judge"), attrgetter("judge")), *_coefficients()]
+    columns: list[ColumnSpec] = [(name_column("judge"), attrgetter("judge")), *_coefficients()]
     # Of several judges the first table has κ already.
     is_folded = main_contest(audit) is not None
     blocks: list[Block] = [
-        tabulated("Agreement with human grades", overall, columns, collapsed=is_folded)
+        make_table("Agreement with human grades", overall, columns, collapsed=is_folded)
     ]
     strata = [row for row in audit.agreements if row.stratum != "all"]
     if strata:
         blocks.append(
-            tabulated(
+            make_table(
                 "Agreement by what documents have in common",
                 strata,
                 [(name_column("pairs"), attrgetter("stratum")), *_coefficients()],
-                group=lambda row: (row.judge,),
-                groups=("judge",),
+                group_of=lambda row: (row.judge,),
+                group_titles=("judge",),
                 collapsed=True,
             )
         )
@@ -243,25 +243,25 @@ def _coefficient_chart(agreements: Sequence[Agreement]) -> IntervalChart:
         "Agreement with human grades",
         "Black: agreement by chance; 1 is full agreement. Line: 95 % interval.",
         rows[:_MOST_DRAWN],
-        scales=["agreement"],
+        scale_titles=["agreement"],
     )
 
 
 def _query_table(audit: JudgeAudit) -> Table:
     """Return the table of agreement by query."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("query"), attrgetter("query")),
-        ("pairs", number_of("pairs", count)),
-        ("same grade, %", number_of("exact", decimal, scale=100)),
-        ("weighted κ", number_of("weighted_kappa", fixed)),
-        ("judge − human", number_of("gap", partial(signed, digits=2))),
+        ("pairs", number_cells("pairs", with_commas)),
+        ("same grade, %", number_cells("exact", decimal, scale=100)),
+        ("weighted κ", number_cells("weighted_kappa", fixed)),
+        ("judge − human", number_cells("gap", partial(signed, digits=2))),
     ]
-    return tabulated(
+    return make_table(
         "Agreement by query",
         audit.by_query,
         columns,
-        group=lambda row: (row.judge,),
-        groups=("judge",),
+        group_of=lambda row: (row.judge,),
+        group_titles=("judge",),
         collapsed=True,
         audience="page",
     )
@@ -269,17 +269,21 @@ def _query_table(audit: JudgeAudit) -> Table:
 
 def _weaknesses(audit: JudgeAudit) -> Table:
     """Return the table of how edits change grades."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("edit"), attrgetter("edit.probe")),
-        ("grade", number_of("edit.original", fixed)),
+        ("grade", number_cells("edit.original", fixed)),
         ("raised by", _raised_cell),
-        ("raised, %", number_of("edit.raised", decimal, scale=100)),
-        (Column("pairs", drop_order=1), number_of("edit.pairs", count)),
-        (Column("left out", drop_order=2), number_of("edit.left_out", count)),
+        ("raised, %", number_cells("edit.raised", decimal, scale=100)),
+        (Column("pairs", drop_order=1), number_cells("edit.pairs", with_commas)),
+        (Column("left out", drop_order=2), number_cells("edit.left_out", with_commas)),
     ]
     caption = "What may fool a judge: edits of passages with human grade 0"
-    return tabulated(
-        caption, audit.weaknesses, columns, group=lambda row: (row.judge,), groups=("judge",)
+    return make_table(
+        caption,
+        audit.weaknesses,
+        columns,
+        group_of=lambda row: (row.judge,),
+        group_titles=("judge",),
     )
 
 
@@ -287,24 +291,24 @@ def _raised_cell(weakness: Weakness) -> Cell:
     """Print by how much an edit raises the grade."""
     edit = weakness.edit
     gap = Estimate(edit.gap, edit.low, edit.high)
-    return estimate(gap, partial(signed, digits=2))
+    return estimate_cell(gap, partial(signed, digits=2))
 
 
-def _coefficients() -> list[ColumnOf]:
+def _coefficients() -> list[ColumnSpec]:
     """Return a column for each coefficient."""
 
     def cell_of(name: str) -> Callable[[Agreement], Cell]:
-        return lambda row: estimate(getattr(row, name), fixed)
+        return lambda row: estimate_cell(getattr(row, name), fixed)
 
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (Column(title, drop_order=2 if name in ("exact", "binary_kappa") else 0), cell_of(name))
         for name, title in _COEFFICIENTS
     ]
-    gap: ColumnOf = (
+    gap: ColumnSpec = (
         Column("judge − human", drop_order=1),
-        estimate_of("gap", partial(signed, digits=2)),
+        estimate_cells("gap", partial(signed, digits=2)),
     )
-    return [*columns, gap, (Column("pairs", drop_order=3), number_of("pairs", count))]
+    return [*columns, gap, (Column("pairs", drop_order=3), number_cells("pairs", with_commas))]
 
 
 def _confusion(audit: JudgeAudit) -> Table:
@@ -316,14 +320,16 @@ def _confusion(audit: JudgeAudit) -> Table:
             (row.human, row.grade): row.pairs for row in audit.confusions if row.judge == judge
         }
         for human in grades:
-            numbers = (Cell(count(cells[human, grade]), cells[human, grade]) for grade in grades)
+            numbers = (
+                Cell(with_commas(cells[human, grade]), cells[human, grade]) for grade in grades
+            )
             rows.append(Row((Cell(str(human)), *numbers), (judge,)))
     columns = (name_column("human grade"), *(Column(f"judge {grade}") for grade in grades))
     return Table(
         "Pairs by human grade and the judge's",
         columns,
         tuple(rows),
-        groups=("judge",),
+        group_titles=("judge",),
         collapsed=True,
         audience="page" if len(audit.judges) > _MOST_PRINTED else "",
     )

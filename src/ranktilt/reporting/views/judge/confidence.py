@@ -15,11 +15,11 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     PageBlocks,
     Section,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -30,13 +30,13 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
-    estimate_of,
-    number_of,
+    estimate_cell,
+    estimate_cells,
+    number_cells,
     p_value,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.tones import Tone
 
@@ -60,7 +60,7 @@ class _BinRow:
     @property
     def agreement(self) -> Cell:
         """The share of pairs with the human grade, in percent."""
-        return estimate(_percent(self.bin.agreement), decimal)
+        return estimate_cell(_percent(self.bin.agreement), decimal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class _TiltRow:
     @property
     def difference(self) -> Cell:
         """The difference, with a star where it is shown."""
-        return estimate(self.tilt.difference, _signed, "*" if self.tilt.is_shown else "")
+        return estimate_cell(self.tilt.difference, _signed, "*" if self.tilt.is_shown else "")
 
 
 def _percent(share: Estimate) -> Estimate:
@@ -91,38 +91,38 @@ def _percent(share: Estimate) -> Estimate:
 
 def _excess_cell(calibration: Calibration) -> Cell:
     """Print by how much a judge is too sure."""
-    return estimate(_percent(calibration.excess), signed)
+    return estimate_cell(_percent(calibration.excess), signed)
 
 
 def _error_cell(calibration: Calibration) -> Cell:
     """Print the calibration error."""
-    return estimate(_percent(calibration.error), decimal)
+    return estimate_cell(_percent(calibration.error), decimal)
 
 
-_BIN_COLUMNS: tuple[ColumnOf, ...] = (
+_BIN_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("confidence"), attrgetter("name")),
-    ("mean, %", number_of("bin.confidence", decimal, scale=100)),
+    ("mean, %", number_cells("bin.confidence", decimal, scale=100)),
     ("the human grade, %", attrgetter("agreement")),
-    (Column("pairs", drop_order=1), number_of("bin.pairs", count)),
+    (Column("pairs", drop_order=1), number_cells("bin.pairs", with_commas)),
 )
 """Columns of the calibration curve."""
-_ERROR_COLUMNS: tuple[ColumnOf, ...] = (
+_ERROR_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("judge"), attrgetter("judge")),
     ("too sure by, points", _excess_cell),
     ("calibration error, points", _error_cell),
-    (Column("pairs", drop_order=1), number_of("pairs", count)),
-    (Column("without confidence", drop_order=2), number_of("without", count)),
+    (Column("pairs", drop_order=1), number_cells("pairs", with_commas)),
+    (Column("without confidence", drop_order=2), number_cells("without", with_commas)),
 )
 """Columns of the errors."""
-_TILT_COLUMNS: tuple[ColumnOf, ...] = (
+_TILT_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("judge"), attrgetter("judge")),
     (text_column("grade gap"), attrgetter("source_names")),
-    ("least sure", estimate_of("tilt.unsure", _signed)),
-    ("others", estimate_of("tilt.rest", _signed)),
+    ("least sure", estimate_cells("tilt.unsure", _signed)),
+    ("others", estimate_cells("tilt.rest", _signed)),
     ("difference", attrgetter("difference")),
-    (Column("corrected p", drop_order=1), number_of("tilt.p_corrected", p_value)),
-    (Column("unsure up to", drop_order=2), number_of("tilt.border", partial(decimal, digits=2))),
-    (Column("least sure, %", drop_order=2), number_of("tilt.share", decimal, scale=100)),
+    (Column("corrected p", drop_order=1), number_cells("tilt.p_corrected", p_value)),
+    (Column("unsure up to", drop_order=2), number_cells("tilt.border", partial(decimal, digits=2))),
+    (Column("least sure, %", drop_order=2), number_cells("tilt.share", decimal, scale=100)),
 )
 """Columns of the tilt of unsure grades."""
 
@@ -135,14 +135,14 @@ def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
     for calibration in audit.calibrations:
         bins += [_BinRow(judge=calibration.judge, bin=part) for part in calibration.bins]
     blocks: list[Block] = [
-        tabulated("Confidence against the human grade", audit.calibrations, _ERROR_COLUMNS),
+        make_table("Confidence against the human grade", audit.calibrations, _ERROR_COLUMNS),
         PageBlocks(make=partial(_curves, audit)),
-        tabulated(
+        make_table(
             "Calibration curve, in bins of equal count",
             bins,
             _BIN_COLUMNS,
-            group=_judge_of,
-            groups=("judge",),
+            group_of=_judge_of,
+            group_titles=("judge",),
             collapsed=True,
         ),
     ]
@@ -152,7 +152,7 @@ def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
         if calibration.tilt is not None
     ]
     if tilts:
-        blocks.append(tabulated("Tilt where a judge is least sure", tilts, _TILT_COLUMNS))
+        blocks.append(make_table("Tilt where a judge is least sure", tilts, _TILT_COLUMNS))
     yield Section("confidence", "Is a judge right when it is sure?", blocks=tuple(blocks))
 
 
@@ -174,7 +174,7 @@ def _curves(audit: JudgeAudit) -> Iterator[IntervalChart]:
             "Black: the confidence it tells. Dot and line: how often it is right, with a 95 % "
             "interval. Left of black it is more sure than right.",
             [_curve_row(part) for part in calibration.bins],
-            scales=["share of grades that are the human one, in %"],
+            scale_titles=["share of grades that are the human one, in %"],
         )
 
 

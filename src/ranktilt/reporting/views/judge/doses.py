@@ -14,10 +14,10 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     PageBlocks,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -27,7 +27,14 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, estimate, fixed, number_of, p_value, signed
+from ranktilt.reporting.numbers import (
+    estimate_cell,
+    fixed,
+    number_cells,
+    p_value,
+    signed,
+    with_commas,
+)
 from ranktilt.reporting.tones import Tone
 
 
@@ -43,7 +50,7 @@ class _DoseRow:
     @property
     def cell(self) -> Cell:
         """The mean grade with its interval."""
-        return estimate(_grade(self.dose), fixed)
+        return estimate_cell(_grade(self.dose), fixed)
 
     @property
     def name(self) -> str:
@@ -52,12 +59,12 @@ class _DoseRow:
 
 
 _signed = partial(signed, digits=2)
-_COLUMNS: tuple[ColumnOf, ...] = (
+_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("length"), attrgetter("name")),
     ("mean grade", attrgetter("cell")),
-    (Column("length in fact", drop_order=1), number_of("dose.length", fixed)),
-    (Column("pairs", drop_order=2), number_of("doses.pairs", count)),
-    (Column("left out", drop_order=2), number_of("doses.left_out", count)),
+    (Column("length in fact", drop_order=1), number_cells("dose.length", fixed)),
+    (Column("pairs", drop_order=2), number_cells("doses.pairs", with_commas)),
+    (Column("left out", drop_order=2), number_cells("doses.left_out", with_commas)),
 )
 """Columns of the table of grades."""
 
@@ -69,21 +76,21 @@ def dose_blocks(audit: JudgeAudit) -> Iterator[Block]:
     rows = list[_DoseRow]()
     for doses in audit.length_doses:
         rows += [_DoseRow(doses=doses, dose=dose) for dose in doses.grades]
-    yield tabulated(
+    yield make_table(
         "Grade of passages with human grade 0 by length",
         rows,
         _COLUMNS,
-        group=_judge_of,
-        groups=("judge",),
+        group_of=_judge_of,
+        group_titles=("judge",),
     )
-    slopes: list[ColumnOf] = [
+    slopes: list[ColumnSpec] = [
         (name_column("judge"), attrgetter("judge")),
         ("grades per doubling", _slope),
-        ("p", number_of("p", p_value)),
+        ("p", number_cells("p", p_value)),
         (text_column("from dose to dose"), attrgetter("course")),
-        (Column("queries", drop_order=1), number_of("queries", count)),
+        (Column("queries", drop_order=1), number_cells("queries", with_commas)),
     ]
-    yield tabulated("Effect of length, within passages", audit.length_doses, slopes)
+    yield make_table("Effect of length, within passages", audit.length_doses, slopes)
     yield PageBlocks(make=partial(_charts, audit))
 
 
@@ -98,7 +105,7 @@ def _grade(dose: DoseGrade) -> Estimate:
 def _slope(doses: LengthDoses) -> Cell:
     """Print a slope, with a star where it is shown."""
     slope = Estimate(doses.slope, doses.low, doses.high)
-    return estimate(slope, _signed, "*" if doses.is_shown else "")
+    return estimate_cell(slope, _signed, "*" if doses.is_shown else "")
 
 
 def _charts(audit: JudgeAudit) -> Iterator[IntervalChart]:
@@ -109,7 +116,7 @@ def _charts(audit: JudgeAudit) -> Iterator[IntervalChart]:
             f"{doses.judge}: grade by length of the passage",
             "Neutral sentences of other documents make passages longer. Line: 95 % interval.",
             [_chart_row(dose, tone) for dose in doses.grades],
-            scales=["mean grade of passages that humans graded 0"],
+            scale_titles=["mean grade of passages that humans graded 0"],
         )
 
 

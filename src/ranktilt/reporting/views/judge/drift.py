@@ -15,14 +15,14 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.headline import headline
@@ -35,14 +35,14 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
-    estimate_of,
+    estimate_cell,
+    estimate_cells,
     fixed,
-    number_of,
+    number_cells,
     p_value,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging.drift import (
@@ -102,30 +102,33 @@ def _kind(drift: JudgeDrift) -> str:
 
 
 def _change_table(drift: JudgeDrift) -> Table:
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("number"), change_name),
-        ("new", number_of("new", fixed)),
-        ("old", number_of("old", fixed)),
+        ("new", number_cells("new", fixed)),
+        ("old", number_cells("old", fixed)),
         ("difference", _difference),
-        (Column("corrected p", drop_order=1), number_of("p_corrected", p_value)),
+        (Column("corrected p", drop_order=1), number_cells("p_corrected", p_value)),
         (
             Column("would find", drop_order=2, hint="smallest change found four times in five"),
-            number_of("detectable", fixed),
+            number_cells("detectable", fixed),
         ),
-        (Column("of", drop_order=3, hint="pairs, twins or systems"), number_of("pairs", count)),
-        (Column("queries", drop_order=3), number_of("queries", count)),
+        (
+            Column("of", drop_order=3, hint="pairs, twins or systems"),
+            number_cells("pairs", with_commas),
+        ),
+        (Column("queries", drop_order=3), number_cells("queries", with_commas)),
     ]
     caption = "What the new judge does, and what the old one did, on the same pairs"
     if len(drift.judges) == 1:
-        return tabulated(caption, drift.changes, columns)
-    return tabulated(
-        caption, drift.changes, columns, group=lambda row: (row.judge,), groups=("judge",)
+        return make_table(caption, drift.changes, columns)
+    return make_table(
+        caption, drift.changes, columns, group_of=lambda row: (row.judge,), group_titles=("judge",)
     )
 
 
 def _difference(change: JudgeChange) -> Cell:
     """Print a change, with a star where it is shown."""
-    return estimate(change, _signed, "*" if change.kind == "changed" else "")
+    return estimate_cell(change, _signed, "*" if change.kind == "changed" else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,33 +141,33 @@ class _OrderRow:
     """Likeness of the orders."""
 
 
-_ORDER_COLUMNS: tuple[ColumnOf, ...] = (
+_ORDER_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("judge"), attrgetter("judge")),
     (text_column("measure"), attrgetter("order.measure")),
-    ("τ-b", estimate_of("order.tau", fixed)),
-    (Column("systems", drop_order=1), number_of("order.systems", count)),
-    (Column("queries", drop_order=1), number_of("order.queries", count)),
+    ("τ-b", estimate_cells("order.tau", fixed)),
+    (Column("systems", drop_order=1), number_cells("order.systems", with_commas)),
+    (Column("queries", drop_order=1), number_cells("order.queries", with_commas)),
 )
 """Columns of the table of orders."""
 
 
 def _pair_tables(drift: JudgeDrift) -> Iterator[Block]:
     """Yield the counts of pairs, and how alike the judges order systems."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("new judge"), attrgetter("judge")),
         (text_column("old judge"), attrgetter("old_judge")),
-        ("graded by the new", number_of("new_pairs", count)),
-        ("by the old", number_of("old_pairs", count)),
-        ("by both", number_of("common_pairs", count)),
-        (Column("and humans", drop_order=1), number_of("human_pairs", count)),
+        ("graded by the new", number_cells("new_pairs", with_commas)),
+        ("by the old", number_cells("old_pairs", with_commas)),
+        ("by both", number_cells("common_pairs", with_commas)),
+        (Column("and humans", drop_order=1), number_cells("human_pairs", with_commas)),
         (Column("same grade, %", drop_order=1), _same_cell),
     ]
-    yield tabulated("Pairs of query and document", drift.judges, columns)
+    yield make_table("Pairs of query and document", drift.judges, columns)
     orders = list[_OrderRow]()
     for pair in drift.judges:
         orders += [_OrderRow(judge=pair.judge, order=order) for order in pair.orders]
     if orders:
-        yield tabulated(
+        yield make_table(
             "Order of systems under the new judge and under the old one",
             orders,
             _ORDER_COLUMNS,
@@ -175,7 +178,7 @@ def _pair_tables(drift: JudgeDrift) -> Iterator[Block]:
 def _same_cell(pair: JudgePair) -> Cell:
     """Print the share of pairs with the same grade, in percent."""
     percent = Estimate(*(100 * end for end in pair.same))
-    return estimate(percent, decimal)
+    return estimate_cell(percent, decimal)
 
 
 def _first_figure(drift: JudgeDrift) -> Iterator[IntervalChart]:
@@ -189,7 +192,7 @@ def _first_figure(drift: JudgeDrift) -> Iterator[IntervalChart]:
         "Difference between the new judge and the old one",
         "At 0 nothing changed. Line: 95 % interval.",
         [_row(drift, change, has_grades=has_grades) for change in changes],
-        scales=scales,
+        scale_titles=scales,
     )
 
 

@@ -15,20 +15,28 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import count, estimate, moved, number, number_of, p_value, signed
+from ranktilt.reporting.numbers import (
+    change_cell,
+    estimate_cell,
+    number_cell,
+    number_cells,
+    p_value,
+    signed,
+    with_commas,
+)
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging.judge import judge_findings
 from ranktilt.reporting.sentences.judging.meaning import judge_next_commands, meaning_sentence
@@ -105,33 +113,33 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
 
 def _gap_table(audit: JudgeAudit) -> Table:
     """Return the table of gaps between twins' grades."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("twins"), _gap_twins),
         ("grade gap", _gap_cell),
-        ("p", number_of("p_corrected", p_value)),
+        ("p", number_cells("p_corrected", p_value)),
         (Column("pairs", drop_order=1), partial(_detail, name="pairs")),
         (Column("graded higher", drop_order=2), partial(_detail, name="higher")),
         (Column("lower", drop_order=2), partial(_detail, name="lower")),
         (text_column("verdict", drop_order=3), _gap_verdict),
     ]
-    return tabulated(
+    return make_table(
         "Grade gap of twins, in grades",
         sorted(audit.grade_gaps, key=lambda gap: audit.judges.index(gap.run)),
         columns,
-        group=lambda gap: (gap.run,),
-        groups=("judge",),
+        group_of=lambda gap: (gap.run,),
+        group_titles=("judge",),
     )
 
 
 def _gap_cell(gap: Effect) -> Cell:
     """Print a gap, with a star where it is shown."""
     star = "*" if gap.p_corrected < ALPHA else ""
-    return estimate(gap, partial(signed, digits=3), star)
+    return estimate_cell(gap, partial(signed, digits=3), star)
 
 
 def _detail(gap: Effect, name: str) -> Cell:
     """Print one of the numbers behind a gap."""
-    return number(gap.details[name], lambda value: count(int(value)))
+    return number_cell(gap.details[name], lambda value: with_commas(int(value)))
 
 
 def _gap_twins(gap: Effect, of_all: str = "all") -> str:
@@ -173,26 +181,26 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
 
 def _tilts(audit: JudgeAudit) -> Table:
     """Return the table of Relative Δ under human and judge's grades."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("ranker"), attrgetter("change.run")),
         (text_column("measure"), attrgetter("change.measure")),
-        ("human", number_of("change.old", signed)),
-        ("judge", number_of("change.new", signed)),
+        ("human", number_cells("change.old", signed)),
+        ("judge", number_cells("change.new", signed)),
         ("difference", _moved_cell),
-        (Column("p", drop_order=1), number_of("change.p_corrected", p_value)),
+        (Column("p", drop_order=1), number_cells("change.p_corrected", p_value)),
     ]
-    return tabulated(
+    return make_table(
         "Relative Δ of each ranker by who judged, in %",
         audit.tilts,
         columns,
-        group=lambda tilt: (tilt.judge,),
-        groups=("judge",),
+        group_of=lambda tilt: (tilt.judge,),
+        group_titles=("judge",),
     )
 
 
 def _moved_cell(tilt: JudgedTilt) -> Cell:
     """Print by how much Relative Δ differs."""
-    return moved(tilt.change)
+    return change_cell(tilt.change)
 
 
 def _legend(audit: JudgeAudit) -> Iterator[str]:

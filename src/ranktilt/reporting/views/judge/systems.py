@@ -26,27 +26,27 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Figure,
     PageBlocks,
     Section,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
 from ranktilt.reporting.numbers import (
     DASH,
-    count,
     decimal,
-    estimate,
-    estimate_of,
+    estimate_cell,
+    estimate_cells,
     fixed,
-    number,
-    number_of,
+    number_cell,
+    number_cells,
     p_value,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.sentences.judging.judge import PREFERENCE_TONES
 from ranktilt.reporting.tones import Tone
@@ -61,7 +61,7 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
     """Show which families of systems a judge favours; nothing where no family is given."""
     if not audit.preferences:
         return
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("family"), _family_name),
         (text_column("measure", drop_order=1), attrgetter("measure")),
         ("points", partial(_scale_cell, index=_POINTS, factor=100, digits=1)),
@@ -71,12 +71,12 @@ def families_section(audit: JudgeAudit) -> Iterator[Section]:
         (Column("slope", drop_order=3), _slope_cell),
         (text_column("verdict"), _preference_cell),
     ]
-    table = tabulated(
+    table = make_table(
         "Preference for a family, beyond the judge's general errors",
         audit.preferences,
         columns,
-        group=lambda row: (row.judge,),
-        groups=("judge",),
+        group_of=lambda row: (row.judge,),
+        group_titles=("judge",),
     )
     figure = PageBlocks(make=partial(_family_figure, audit))
     yield Section("families", "Does a judge favour a family of systems?", blocks=(figure, table))
@@ -89,12 +89,12 @@ def _family_name(row: FamilyPreference) -> str:
 
 def _plain_cell(row: FamilyPreference) -> Cell:
     """Print the difference in differences that ignores the judge's general errors."""
-    return number(100 * row.scales[_POINTS].plain, signed)
+    return number_cell(100 * row.scales[_POINTS].plain, signed)
 
 
 def _slope_cell(row: FamilyPreference) -> Cell:
     """Print how far apart the judge sees systems of one family that differ by 1 under humans."""
-    return number(row.scales[_POINTS].slope, fixed)
+    return number_cell(row.scales[_POINTS].slope, fixed)
 
 
 def _preference_cell(row: FamilyPreference) -> Cell:
@@ -135,7 +135,7 @@ def _scale_cell(row: FamilyPreference, index: int, factor: float, digits: int) -
     """Print a preference on one scale, with a star if it is significant after correction."""
     scale = row.scales[index]
     star = "*" if scale.p_corrected < ALPHA else ""
-    return estimate(_times(scale.preference, factor), partial(signed, digits=digits), star)
+    return estimate_cell(_times(scale.preference, factor), partial(signed, digits=digits), star)
 
 
 def _times(value: Estimate, factor: float) -> Estimate:
@@ -156,21 +156,21 @@ def systems_section(audit: JudgeAudit) -> Iterator[Section]:
 
 def _system_table(audit: JudgeAudit) -> Table:
     """Return the table of systems."""
-    columns: list[ColumnOf] = [(name_column("system"), attrgetter("run"))]
+    columns: list[ColumnSpec] = [(name_column("system"), attrgetter("run"))]
     if any(row.family for row in audit.systems):
         columns.append((text_column("family"), attrgetter("family")))
     columns += [
-        ("human", number_of("human", decimal, scale=100)),
-        ("judge", number_of("judged", decimal, scale=100)),
+        ("human", number_cells("human", decimal, scale=100)),
+        ("judge", number_cells("judged", decimal, scale=100)),
         ("rank", lambda row: f"{row.human_rank:g} → {row.judged_rank:g}"),
-        ("raised", lambda row: estimate(_times(row.relative, 100), signed)),
+        ("raised", lambda row: estimate_cell(_times(row.relative, 100), signed)),
     ]
-    return tabulated(
+    return make_table(
         "Systems under both judges, in %",
         audit.systems,
         columns,
-        group=_judge_and_measure,
-        groups=("judge", "measure"),
+        group_of=_judge_and_measure,
+        group_titles=("judge", "measure"),
         collapsed=True,
         note="Raised: beyond the mean system.",
     )
@@ -178,21 +178,21 @@ def _system_table(audit: JudgeAudit) -> Table:
 
 def _changed_table(audit: JudgeAudit) -> Table:
     """Return the table of significant differences that human grades and a judge do not share."""
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("better"), attrgetter("better")),
         (text_column("than"), attrgetter("worse")),
-        ("human", number_of("human", signed, scale=100)),
-        (Column("p", drop_order=1), number_of("human_p", p_value)),
-        ("judge", number_of("judged", signed, scale=100)),
-        (Column("p", drop_order=1), number_of("judged_p", p_value)),
+        ("human", number_cells("human", signed, scale=100)),
+        (Column("p", drop_order=1), number_cells("human_p", p_value)),
+        ("judge", number_cells("judged", signed, scale=100)),
+        (Column("p", drop_order=1), number_cells("judged_p", p_value)),
         (text_column("under the judge"), _fate_cell),
     ]
-    return tabulated(
+    return make_table(
         "Significant differences that do not hold under both judges",
         [pair for pair in audit.system_pairs if pair.fate != "agrees"],
         columns,
-        group=_judge_and_measure,
-        groups=("judge", "measure"),
+        group_of=_judge_and_measure,
+        group_titles=("judge", "measure"),
         collapsed=True,
     )
 
@@ -214,26 +214,26 @@ def _orders(audit: JudgeAudit) -> Table:
         fates[_judge_and_measure(pair)][pair.fate] += 1
 
     def fate(name: Fate) -> Callable[[RankAgreement], Cell]:
-        return lambda row: number(fates[_judge_and_measure(row)][name], count)
+        return lambda row: number_cell(fates[_judge_and_measure(row)][name], with_commas)
 
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("judge"), attrgetter("judge")),
         (text_column("measure"), attrgetter("measure")),
-        ("τ-b", estimate_of("tau", fixed)),
-        (Column("τ-a", drop_order=2), number_of("tau_a.value", fixed)),
-        (Column("τ_AP", drop_order=1), estimate_of("tau_ap", fixed)),
-        (Column("RBO", drop_order=1), estimate_of("rbo", fixed)),
+        ("τ-b", estimate_cells("tau", fixed)),
+        (Column("τ-a", drop_order=2), number_cells("tau_a.value", fixed)),
+        (Column("τ_AP", drop_order=1), estimate_cells("tau_ap", fixed)),
+        (Column("RBO", drop_order=1), estimate_cells("rbo", fixed)),
         (
             Column("bias", drop_order=3, hint="judge − human, mean of systems"),
-            number_of("bias", signed, scale=100),
+            number_cells("bias", signed, scale=100),
         ),
-        (Column("slope", drop_order=3), number_of("slope", fixed)),
+        (Column("slope", drop_order=3), number_cells("slope", fixed)),
         ("agree", fate("agrees")),
         ("lost", fate("lost")),
         ("reversed", fate("reversed")),
         ("new", fate("new")),
     ]
-    return tabulated(
+    return make_table(
         "Order of systems, and differences of two that are significant",
         sorted(audit.rank_agreements, key=_tau_or_lowest, reverse=True),
         columns,
@@ -293,27 +293,27 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
         return
     # `Corrected.powered` is the prediction-powered estimate (PPI++; Angelopoulos et al., 2023): the
     # mean of the judge's labels, corrected by the few human ones. Its λ is the judge's weight.
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("system"), _compared_systems),
         ("humans alone", lambda row: _percent(row.human_only)),
-        ("judge alone", number_of("judge_only", decimal, scale=100)),
+        ("judge alone", number_cells("judge_only", decimal, scale=100)),
         ("both", lambda row: _percent(row.powered)),
     ]
     if any(np.isfinite(row.truth) for row in audit.corrected):
-        columns.append(("all humans", number_of("truth", decimal, scale=100)))
+        columns.append(("all humans", number_cells("truth", decimal, scale=100)))
     columns += [
-        (Column("λ", drop_order=2), number_of("weight", fixed)),
-        (Column("correlation", drop_order=1), number_of("correlation", fixed)),
+        (Column("λ", drop_order=2), number_cells("weight", fixed)),
+        (Column("correlation", drop_order=1), number_cells("correlation", fixed)),
         ("worth, queries", _worth),
         (text_column("decided", drop_order=3), _decided),
     ]
-    table = tabulated(
+    table = make_table(
         "Means and differences of neighbours from few human labels, in %",
         audit.corrected,
         columns,
-        group=_judge_and_measure,
-        groups=("judge", "measure"),
-        rule=lambda row: bool(row.minus),  # a line above each difference of two systems
+        group_of=_judge_and_measure,
+        group_titles=("judge", "measure"),
+        has_rule=lambda row: bool(row.minus),  # a line above each difference of two systems
         note="A difference whose interval includes 0 is not decided and corrects nothing.",
     )
     yield Section("few-labels", "What do few human labels repair?", blocks=(table,))
@@ -334,7 +334,7 @@ def _worth(row: Corrected) -> str:
 
 def _percent(value: Estimate) -> Cell:
     """Print an estimate in percent."""
-    return estimate(_times(value, 100), decimal)
+    return estimate_cell(_times(value, 100), decimal)
 
 
 def _decided(row: Corrected) -> str:
