@@ -378,7 +378,8 @@ def _dropped(gaps: ExplainedGaps) -> Iterator[str]:
             total = gap.entries + gap.dropped
             yield (
                 f"{gap.run}, {gap.group_a} and {gap.group_b}: {with_commas(gap.dropped)} of "
-                f"{count(total)} results are left out, because one of their properties is unknown."
+                f"{with_commas(total)} results are left out, because one of their properties is "
+                "unknown."
             )
 
 
@@ -413,8 +414,9 @@ def basis_sentence(gap: ExplainedGap) -> str:
     if gap.outcome == "cited":
         questions = counted(gap.queries, "question", "questions")
         return (
-            f"{with_commas(gap.entries)} pages that could be cited, of {with_commas(gap.documents)} units at "
-            f"which labels are constant, in {questions} with both groups; effective n "
+            f"{with_commas(gap.entries)} pages that could be cited, of "
+            f"{with_commas(gap.documents)} units at which labels are constant, in {questions} with "
+            "both groups; effective n "
             f"{gap.effective_n:.0f}"
         )
     queries = counted(gap.queries, "list", "lists")

@@ -129,7 +129,7 @@ def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
         points.setdefault(title, []).append(_rank_point(rate, position))
     ends = [100 * max(rate.value, rate.high) for rate in audit.rank_rates if isfinite(rate.high)]
     domain = (0.0, min(1.1 * max(ends, default=100.0), 100.0))
-    drawing = lines(points, x="rank", y="cited, %", dodge=_DODGE, names=names, domain=domain)
+    drawing = lines(points, x="rank", y="cited, %", dodge=_DODGE, tick_names=names, domain=domain)
     yield Figure(
         title="How often a page is cited, by its rank and its group",
         description="Bars: 95 % intervals. Pages without a rank were consulted and not retrieved.",

@@ -390,7 +390,7 @@ def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
         y=f"{protected} / {unprotected}",
         dodge=_DODGE,
         domain=(0.0, 1.1 * highest),  # with some room above the highest interval
-        names={float(index): f"{kind} pairs" for index, kind in enumerate(changes)},
+        tick_names={float(index): f"{kind} pairs" for index, kind in enumerate(changes)},
     )
     yield Figure(
         title=f"Choices of {protected} over {unprotected} documents before and after",

@@ -248,7 +248,7 @@ def _figure(figure: ProbeFigure, probe: str) -> Figure:
         marks = []
         for name, (value, low, high) in figure.series.items():
             marks.append(Mark(label=name, value=value, low=low, high=high))
-        drawing = forest({"": marks}, x=figure.axis, reached=figure.edges)
+        drawing = forest({"": marks}, x=figure.axis, also_covered=figure.edges)
     return Figure(
         title=figure.title,
         description=findings_words(figure.findings),

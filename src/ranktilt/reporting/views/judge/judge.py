@@ -174,7 +174,7 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
         x="grade gap",
         margin=half_width(first.estimand, GAP_MARGIN),
         sides=(first.a, first.b),
-        names=sides_named((first.a, first.b)),
+        tone_names=sides_named((first.a, first.b)),
     )
     yield Figure("Grade gap of twins", f"Right of 0: {first.a} twins are graded higher.", drawing)
 
