@@ -1,4 +1,4 @@
-"""The document of a file: its contents, the questions it answers, and the next command."""
+"""The document of a single file: its contents, what it can be used for, and the next command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ranktilt.reporting.sentences.checking.file_report import need_words, use_se
 from ranktilt.reporting.sentences.notes import note_sentences
 
 _LONGEST_VALUE = 100
-"""Most characters of a value."""
+"""Most characters of a record that is printed."""
 
 
 def view(report: FileReport) -> Document:
@@ -50,5 +50,5 @@ def _sentences(report: FileReport) -> Iterator[Sentence]:
 
 
 def _shortened(text: str) -> str:
-    """Cut a text to the longest value."""
+    """Cut a text after `_LONGEST_VALUE` characters."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

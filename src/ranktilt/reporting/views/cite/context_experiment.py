@@ -1,11 +1,16 @@
-"""An experiment with contexts: what decides which of two is cited, and how much."""
+"""The document of an experiment with contexts: what decides which of two documents a model cites.
+
+A *context* is the list of documents in a prompt. The experiment compares pairs of documents that
+differ in one thing: *version* (who wrote the text), *label* (the author that the prompt shows), or
+*position* in the prompt. Its *effect* is the share of answers that cite the first, among those that
+cite only one of the two; 50 % is neutral.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
 from math import isfinite
-from operator import attrgetter
 
 from ranktilt.citing.experiment.paired import EVEN
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
@@ -33,7 +38,6 @@ from ranktilt.reporting.interval_chart import (
 from ranktilt.reporting.numbers import (
     decimal,
     estimate_cell,
-    number_cell,
     number_cells,
     p_value,
     percent,
@@ -77,7 +81,7 @@ def view(experiment: ContextExperiment) -> Document:
 
 
 def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
-    """Say the verdict on each primary question, then what the position does."""
+    """Yield the verdict on each primary question, and then the effect of the position."""
     for finding in effect_findings(experiment):
         yield Sentence(finding.sentence, finding.tone, "strong")
     for text in position_sentence(experiment):
@@ -85,56 +89,46 @@ def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
 
 
 def _effect_table(experiment: ContextExperiment) -> Table:
+    """Return the table with a row for each question and pair of versions, labels or positions."""
     columns: list[ColumnSpec] = [
-        (name_column("question"), _question),
-        (text_column("labels", drop_order=1), _labels),
-        (text_column("first, second"), _pair),
-        (Column("cited alone, %", hint="share of the first where only one is cited"), _share),
+        (name_column("question"), lambda effect: QUESTION_WORDS[effect.question]),
+        (text_column("labels", drop_order=1), lambda effect: LABEL_WORDS[effect.labels]),
+        (text_column("first, second"), lambda effect: f"{effect.a}, {effect.b}"),
+        (Column("cited alone, %", hint="share of the first where only one is cited"), _share_cell),
         (Column("corrected p", drop_order=4), number_cells("p_corrected", p_value)),
-        (Column("only first | second", drop_order=3), _alone),
-        (Column("both | neither", drop_order=2), _alike),
-        (Column("rates, %", hint="how often each is cited", drop_order=2), _rates),
+        (Column("only first | second", drop_order=3), _only_counts),
+        (Column("both | neither", drop_order=2), _tie_counts),
+        (Column("rates, %", hint="how often each is cited", drop_order=2), _rates_cell),
         (Column("queries", drop_order=5), number_cells("queries", with_commas)),
     ]
     caption = "Where only one of two is cited: the first one's share, with 95 % intervals"
     return make_table(caption, experiment.effects, columns)
 
 
-def _question(effect: ContextEffect) -> str:
-    return QUESTION_WORDS[effect.question]
-
-
-def _labels(effect: ContextEffect) -> str:
-    return LABEL_WORDS[effect.labels]
-
-
-def _pair(effect: ContextEffect) -> str:
-    return f"{effect.a}, {effect.b}"
-
-
-def _share(effect: ContextEffect) -> Cell:
+def _share_cell(effect: ContextEffect) -> Cell:
+    """Return the cell of the share of the first document, in percent with its interval."""
     return estimate_cell(effect, decimal)
 
 
-def _alone(effect: ContextEffect) -> str:
-    """Print in how many answers only the first is cited, and only the second."""
+def _only_counts(effect: ContextEffect) -> str:
+    """Print the number of answers that cite only the first document, and only the second."""
     return f"{effect.only_a:,} | {effect.only_b:,}"
 
 
-def _alike(effect: ContextEffect) -> str:
-    """Print in how many answers both are cited, and neither is."""
+def _tie_counts(effect: ContextEffect) -> str:
+    """Print the number of answers that cite both documents, and neither of them."""
     return f"{effect.both:,} | {effect.neither:,}"
 
 
-def _rates(effect: ContextEffect) -> Cell:
-    """Print how often each of the two is cited, in %."""
-    text = f"{decimal(effect.rate_a)} | {decimal(effect.rate_b)}"
-    return number_cell(effect.rate_a, lambda _rate: text)
+def _rates_cell(effect: ContextEffect) -> Cell:
+    """Return the cell of how often each document is cited, in percent; sorted by the first."""
+    return Cell(f"{decimal(effect.rate_a)} | {decimal(effect.rate_b)}", effect.rate_a)
 
 
 def _position_table(experiment: ContextExperiment) -> Table:
+    """Return the table of citation rates by position in the prompt."""
     columns: list[ColumnSpec] = [
-        (name_column("position"), _position),
+        (name_column("position"), lambda rate: str(rate.position)),
         (Column("cited, %"), partial(estimate_cell, show=percent)),
         (Column("answers"), number_cells("answers", with_commas)),
     ]
@@ -142,13 +136,11 @@ def _position_table(experiment: ContextExperiment) -> Table:
     return make_table(title, experiment.positions, columns, collapsed=True)
 
 
-def _position(rate: object) -> str:
-    return str(attrgetter("position")(rate))
-
-
 def _first_figure(experiment: ContextExperiment) -> Iterator[IntervalChart]:
-    """Draw the share of each question around 50 %."""
-    rows = [_row(experiment, effect) for effect in experiment.effects if isfinite(effect.value)]
+    """Draw the share of the first document on each question, with 50 % as neutral."""
+    rows = [
+        _effect_row(experiment, effect) for effect in experiment.effects if isfinite(effect.value)
+    ]
     if rows:
         yield interval_chart(
             "Where only one of two is cited, how often it is the first",
@@ -158,7 +150,12 @@ def _first_figure(experiment: ContextExperiment) -> Iterator[IntervalChart]:
         )
 
 
-def _row(experiment: ContextExperiment, effect: ContextEffect) -> IntervalRow:
+_ROW_LABELS = {"version": "version", "label": "shown label", "position": "position"}
+"""Label of a row of the figure, by its question."""
+
+
+def _effect_row(experiment: ContextExperiment, effect: ContextEffect) -> IntervalRow:
+    """Return the row of a question, with the margin around 50 % as its band."""
     margin = experiment.margin
     reading = IntervalReading(
         mark=IntervalMark(value=effect.value, low=effect.low, high=effect.high),
@@ -167,14 +164,14 @@ def _row(experiment: ContextExperiment, effect: ContextEffect) -> IntervalRow:
         neutral=EVEN,
         band=(EVEN - margin, EVEN + margin),
     )
-    label = {"version": "version", "label": "shown label", "position": "position"}
     note = f"{effect.a} against {effect.b}"
     if effect.question == "version" and effect.labels != "none":
         note = f"{note}, {effect.labels} labels"
-    return IntervalRow(label=label[effect.question], readings=(reading,), note=note)
+    return IntervalRow(label=_ROW_LABELS[effect.question], readings=(reading,), note=note)
 
 
 def _legend(experiment: ContextExperiment) -> Iterator[str]:
+    """Yield sentences on how prompts were made, and on how questions were tested."""
     if experiment.has_twins:
         yield (
             "Both versions of each document stand in one prompt, and in another with their "
