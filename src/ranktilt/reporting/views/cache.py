@@ -1,4 +1,4 @@
-"""The cache folder as blocks of a document: models and answers that later commands use again."""
+"""The cache folder as blocks of a document: its entries, which rankers use again."""
 
 from __future__ import annotations
 
