@@ -50,7 +50,7 @@ def panels(results: Sequence[GivenResult], layout: str, **options: Any) -> list[
     ]
 
 
-def names(*results: Source) -> list[str]:
+def names(*results: GivenResult) -> list[str]:
     return [block.name for block in panels(results, "paper")]
 
 
@@ -338,7 +338,7 @@ class TestFormats:
     ],
 )
 def test_what_makes_no_table(
-    results: list[Source], layout: str, options: dict[str, Any], message: str
+    results: list[GivenResult], layout: str, options: dict[str, Any], message: str
 ) -> None:
     with refused(f"{message}…"):
         paper_tables(results, layout, **{"format": "latex", **options})

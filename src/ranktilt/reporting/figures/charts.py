@@ -447,13 +447,16 @@ def _forest_rows(groups: Mapping[str, Sequence[Mark]]) -> list[_ForestRow]:
 
 def _mark_row(label: str, mark: Mark, tone_names: Mapping[Tone, str] | None) -> dict[str, Any]:
     """Return the row of data of a mark of a forest plot."""
+    inner_interval = {
+        "from": finite_number(mark.value - mark.inner),
+        "to": finite_number(mark.value + mark.inner),
+    }
     return {
         "row": label,
         X: finite_number(mark.value),
         "low": finite_number(mark.low),
         "high": finite_number(mark.high),
-        "from": finite_number(mark.value - mark.inner),
-        "to": finite_number(mark.value + mark.inner),
+        **inner_interval,
         "tip": mark.tip,
         "tone": single_line(tone_names[mark.tone]) if tone_names else mark.tone,
     }
@@ -520,17 +523,22 @@ def scatter(
 def _scatter_row(point: ScatterPoint, tone_names: Mapping[Tone, str]) -> dict[str, Any]:
     """Return the row of data of a point of a scatter plot."""
     mark = point.mark
-    return {
+    horizontal = {
         X: finite_number(point.x),
         "left": finite_number(point.low),
         "right": finite_number(point.high),
+    }
+    vertical = {
         Y: finite_number(mark.value),
         "low": finite_number(mark.low),
         "high": finite_number(mark.high),
+    }
+    texts = {
         "tone": single_line(tone_names[mark.tone]),
         "tip": mark.tip,
         "text": middle_out(single_line(mark.label), _NAME_LETTERS),
     }
+    return {**horizontal, **vertical, **texts}
 
 
 def _point_label(*, middle: float) -> Drawing:

@@ -201,7 +201,7 @@ def _model_table(installed: Installation) -> Table:
         Column("tokens"),
         *map(text_column, ("licence", "name on the hub")),
     )
-    rows = []
+    rows: list[Row] = []
     previous_kind = ""
     for model in installed.models:
         limit = DASH if model.limit is None else str(model.limit)
@@ -241,6 +241,7 @@ def _model_facts(model: Model, here: str | None) -> dict[str, str]:
     aliases = f" (also {', '.join(model.aliases)})" if model.aliases else ""
     tuned = "yes, it ranks as it is" if model.tuned else "no, a body: train it before it ranks"
     checkpoint = f"{model.hub}{aliases}" if model.hub else "no published checkpoint"
+    pooling, similarity = model.pooling or DASH, model.similarity or DASH
     absent = "no, fetched from the hub when first used" if model.hub else "no"
     return {
         "what it is": model.about,
@@ -248,8 +249,8 @@ def _model_facts(model: Model, here: str | None) -> dict[str, str]:
         "source": model.source,
         "licence": model.licence,
         "reads": _limit_words(model),
-        "pooling": model.pooling or DASH,
-        "similarity": model.similarity or DASH,
+        "pooling": pooling,
+        "similarity": similarity,
         "prefixes": " and ".join(prefixes) or "none",
         "tuned": tuned,
         "here": here or absent,

@@ -103,11 +103,12 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
     texts = (*summaries, *trend_sentences(audits))
     sentences = [Sentence(text, emphasis="strong") for text in texts]
     sentences += _group_sentences(audits)
+    present_sections = [section for section in sections if section is not None]
     names = [*audits.runs, *(source.source for source in audits.sources)]
     return Document(
         kind=titled("Audit of the sources of", audits.spec),
         headline=headline(audits),
-        sections=tuple(section for section in sections if section is not None),
+        sections=tuple(present_sections),
         sentences=tuple(sentences),
         meaning=source_audits_meaning(audits),
         first_figure=PageBlocks(make=partial(_first_figure, audits)),

@@ -36,16 +36,15 @@ from ranktilt.reporting.numbers import DASH, always_signed, number_cells, short_
 
 def effect_table(caption: str, effects: Sequence[EffectSize], reference: str) -> Table:
     """Return the table of effect sizes with the means of source and reference."""
+    source_mean = Column("mean", drop_order=2)
+    reference_mean = Column(f"mean of {reference}", drop_order=1)
     columns = (
         (name_column("source"), attrgetter("source")),
         (text_column("property"), attrgetter("quantity")),
         ("g", _effect_cell),
         ("pairs", number_cells("pairs", with_commas)),
-        (Column("mean", drop_order=2), number_cells("source_mean", short_decimal)),
-        (
-            Column(f"mean of {reference}", drop_order=1),
-            number_cells("reference_mean", short_decimal),
-        ),
+        (source_mean, number_cells("source_mean", short_decimal)),
+        (reference_mean, number_cells("reference_mean", short_decimal)),
     )
     return make_table(caption, effects, columns, collapsed=True)
 

@@ -78,6 +78,7 @@ def view(comparison: CitationComparison) -> Document:
         Sentence(finding.sentence, emphasis="strong") for finding in comparison_findings(comparison)
     ]
     first = comparison.primary[0]
+    next_steps, legend = tuple(comparison_steps(comparison)), tuple(_legend(comparison))
     return Document(
         kind=f"{comparison.new} and {comparison.old} on the same questions",
         headline=headline(comparison),
@@ -85,8 +86,8 @@ def view(comparison: CitationComparison) -> Document:
         sentences=tuple(sentences),
         meaning=comparison_meaning(comparison),
         first_figure=PageBlocks(make=partial(_first_figure, comparison)),
-        next_steps=tuple(comparison_steps(comparison)),
-        legend=tuple(_legend(comparison)),
+        next_steps=next_steps,
+        legend=legend,
         notes=notes,
         sides=(first.a, first.b),
         names=(comparison.new, comparison.old),

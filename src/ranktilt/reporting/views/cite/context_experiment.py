@@ -91,9 +91,9 @@ def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
 def _effect_table(experiment: ContextExperiment) -> Table:
     """Return the table with a row for each question and pair of versions, labels or positions."""
     columns: list[ColumnSpec] = [
-        (name_column("question"), lambda effect: QUESTION_WORDS[effect.question]),
-        (text_column("labels", drop_order=1), lambda effect: LABEL_WORDS[effect.labels]),
-        (text_column("first, second"), lambda effect: f"{effect.a}, {effect.b}"),
+        (name_column("question"), _question_words),
+        (text_column("labels", drop_order=1), _label_words),
+        (text_column("first, second"), _pair_words),
         (Column("cited alone, %", hint="share of the first where only one is cited"), _share_cell),
         (Column("corrected p", drop_order=4), number_cells("p_corrected", p_value)),
         (Column("only first | second", drop_order=3), _only_counts),
@@ -103,6 +103,21 @@ def _effect_table(experiment: ContextExperiment) -> Table:
     ]
     caption = "Where only one of two is cited: the first one's share, with 95 % intervals"
     return make_table(caption, experiment.effects, columns)
+
+
+def _question_words(effect: ContextEffect) -> str:
+    """Return the words for an effect's question."""
+    return QUESTION_WORDS[effect.question]
+
+
+def _label_words(effect: ContextEffect) -> str:
+    """Return the words for the labels that prompts showed."""
+    return LABEL_WORDS[effect.labels]
+
+
+def _pair_words(effect: ContextEffect) -> str:
+    """Name the first and the second of the two that an effect compares."""
+    return f"{effect.a}, {effect.b}"
 
 
 def _share_cell(effect: ContextEffect) -> Cell:

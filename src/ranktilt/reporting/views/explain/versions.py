@@ -99,7 +99,7 @@ def checks_table(checks: ManipulationChecks) -> Table:
         (Column("low", drop_order=2), number_cells("low_mean", fixed)),
         (Column("high", drop_order=2), number_cells("high_mean", fixed)),
         (Column("effect", hint="Hedges' g"), _effect_cell),
-        (Column("documents", drop_order=1), lambda row: with_commas(row.origins)),
+        (Column("documents", drop_order=1), _document_count),
         (text_column("verdict"), _verdict_cell),
     )
     return make_table(
@@ -114,6 +114,11 @@ def checks_table(checks: ManipulationChecks) -> Table:
 def _expected_change(row: FactorCheck) -> str:
     """Say how a property must change: ``moves up``, ``moves down``, or that it holds."""
     return _EXPECTED.get(row.expected, row.expected)
+
+
+def _document_count(row: FactorCheck) -> str:
+    """Print the number of documents that have a version on both levels."""
+    return with_commas(row.origins)
 
 
 def _verdict_cell(row: FactorCheck) -> Cell:
