@@ -37,7 +37,7 @@ def drawings(name: str) -> dict[str, Any]:
     points = [ScatterPoint(mark=point, x=1, low=0, high=2) for point in (mark, MARKS[1])]
     return {
         "histogram": charts.histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
-        "clouds": charts.clouds(pair_of_groups, joined=True),
+        "clouds": charts.clouds(pair_of_groups, has_links=True),
         "forest": charts.forest(
             {
                 "": [
@@ -59,11 +59,13 @@ def drawings(name: str) -> dict[str, Any]:
             y=name,
             band=1.0,
         ),
-        "curves": charts.curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
-        "grouped forest": charts.forest(
-            {name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES
+        "curves": charts.curves(
+            {name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], has_zero_line=True
         ),
-        "scatter": charts.scatter(points, x=name, y=name, margin=5.0, names=NAMES, front=[0]),
+        "grouped forest": charts.forest(
+            {name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, tone_names=NAMES
+        ),
+        "scatter": charts.scatter(points, x=name, y=name, margin=5.0, tone_names=NAMES, front=[0]),
     }
 
 
@@ -95,14 +97,14 @@ def test_lines_share_rows_and_grouped_marks_follow_heading() -> None:
         ],
         "b": [Point(x=0, value=3, low=2, high=4), Point(x=1, value=5, low=4, high=6)],
     }
-    drawing = charts.lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
+    drawing = charts.lines(series, x="x", y="y", dodge=0.1, tick_names={0: "none", 1: "all"})
     assert by_name(drawing) == {"a": [1], "b": [3, 5]}
     assert [row["x"] for row in points(drawing)] == [-0.05, 0.05, 1.05]
     axis = drawing["layer"][1]["encoding"]["x"]["axis"]
     assert axis["values"] == [0, 1]
     assert axis["labelExpr"] == "datum.value === 0 ? 'none' : datum.value === 1 ? 'all' : ''"
     drawing = charts.forest(
-        {"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES
+        {"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, tone_names=NAMES
     )
     first, alone = points(drawing)
     assert (first["x"], first["low"], first["high"], first["tone"]) == (20, 10, 30, "favours a")
@@ -119,17 +121,17 @@ def test_grey_stands_under_what_was_not_detected() -> None:
     open_mark = Mark(
         label="nDCG@1", value=3.0, low=-20.0, high=26.0, tone="unsure", detectable=15.0
     )
-    drawing = charts.forest({"bm25": [open_mark]}, x="x", names=NAMES)
+    drawing = charts.forest({"bm25": [open_mark]}, x="x", tone_names=NAMES)
     grey = [row for row in rows(drawing, "rule", 0) if "row" in row]
     assert grey == [{"row": "bm25", "low": -15, "high": 15}]
     visible_mark = replace(open_mark, low=1.0, tone="first")
-    drawing = charts.forest({"bm25": [visible_mark]}, x="x", names=NAMES)
+    drawing = charts.forest({"bm25": [visible_mark]}, x="x", tone_names=NAMES)
     assert [row for row in rows(drawing, "rule", 0) if "row" in row] == []
 
 
 def test_an_axis_is_as_long_as_its_intervals_need() -> None:
     marks = [Mark(label="nDCG@1", value=40.0, low=30.0, high=50.0, tone="first", detectable=100.0)]
-    drawing = charts.forest({"bm25": marks}, x="x", names=NAMES)
+    drawing = charts.forest({"bm25": marks}, x="x", tone_names=NAMES)
     assert domain(drawing, "x") == pytest.approx([-2.5, 52.5])  # 0 to 50, and some room
     drawing = charts.lines(
         {"a": [Point(x=0, value=3, low=2, high=4), Point(x=1, value=5, low=4, high=6)]},
@@ -143,7 +145,7 @@ def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
     nowhere = ScatterPoint(
         mark=Mark(label="a", value=NAN, low=NAN, high=NAN, tone="unsure"), x=1, low=0, high=2
     )
-    assert points(charts.scatter([nowhere], x="x", y="y", margin=5, names=NAMES)) == []
+    assert points(charts.scatter([nowhere], x="x", y="y", margin=5, tone_names=NAMES)) == []
     near = [
         ScatterPoint(
             mark=Mark(label=name, value=5.0, low=4.0, high=6.0, tone="good"),
@@ -153,6 +155,6 @@ def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
         )
         for n, name in enumerate("abc")
     ]
-    drawing = charts.scatter(near, x="x", y="y", margin=0.0, names=NAMES)
+    drawing = charts.scatter(near, x="x", y="y", margin=0.0, tone_names=NAMES)
     assert [note["text"] for note in rows(drawing, "text")] == ["a", "b", "c"]
-    assert rows(charts.scatter(near * 5, x="x", y="y", margin=0.0, names=NAMES), "text") == []
+    assert rows(charts.scatter(near * 5, x="x", y="y", margin=0.0, tone_names=NAMES), "text") == []

@@ -169,7 +169,7 @@ def chart(*readings: IntervalReading) -> IntervalChart:
     rows = [
         IntervalRow(label=f"row {n}", readings=(reading,)) for n, reading in enumerate(readings)
     ]
-    return interval_chart("Title", "How to read it.", rows, scales=["points"])
+    return interval_chart("Title", "How to read it.", rows, scale_titles=["points"])
 
 
 def test_a_scale_is_as_long_as_its_marks_need() -> None:

@@ -28,7 +28,7 @@ from ranktilt.reporting.document import (
     Explorer,
     Figure,
     Lines,
-    Pairs,
+    NamedValues,
     Row,
     Section,
     Sentence,
@@ -72,7 +72,7 @@ def everything(text: str) -> Document:
     blocks = (
         cells,
         drawn,
-        Pairs(pairs=((text, text),)),
+        NamedValues(pairs=((text, text),)),
         Lines(lines=(Sentence(text),)),
         Code(label=text, text=text),
     )

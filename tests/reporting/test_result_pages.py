@@ -15,7 +15,7 @@ from ranktilt.explaining.base import Distribution
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.base import estimand
 from ranktilt.mitigation.bench_result import Bench
-from ranktilt.reporting.document import Code, Figure, Lines, Pairs, Section, Sentence, Table
+from ranktilt.reporting.document import Code, Figure, Lines, NamedValues, Section, Sentence, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.provenance import folder, provenance
 from ranktilt.reporting.sentences.checking.check import equivalence_words
@@ -392,7 +392,7 @@ def test_making_is_written_plainly_and_command_and_notes_apart() -> None:
         ("versions", "ranktilt 0.1.0, polars 1.36"),
     )
     section = provenance(spec)
-    assert (section.lead, section.blocks) == ((), (Pairs(pairs=expected),))
+    assert (section.lead, section.blocks) == ((), (NamedValues(pairs=expected),))
     command = "ranktilt check x"
     inputs = [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]
     section = provenance({"command": command, "seed": 1, "inputs": inputs}, ["two were left out"])
@@ -402,7 +402,7 @@ def test_making_is_written_plainly_and_command_and_notes_apart() -> None:
     assert front == [
         notes,
         Code(label="The command that made it", text=command),
-        Pairs(pairs=(("seed", "1"),)),
+        NamedValues(pairs=(("seed", "1"),)),
     ]
     assert isinstance(table, Table)
     assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]

@@ -1,6 +1,7 @@
-"""A document: sections of text, tables and figures.
+"""A document: the content of a report as sections of text, tables and figures, before any format.
 
-Views make a document from a result; renderers know nothing else.
+A *view* makes a document from a result. A *renderer* turns it into a format (terminal, Markdown,
+HTML, LaTeX) and needs nothing but the document. A *block* is a part of a section, such as a table.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 Audience = Literal["", "page", "text", "paper"]
-"""Readers: everybody (empty), of a page, of text (a terminal, Markdown, LaTeX), or of a paper.
+"""Who sees a block: everybody (empty), or only readers of one kind of output.
 
-Authors of papers take the figures of a page, and further ones.
+``page`` is HTML; ``text`` is a terminal, Markdown or LaTeX; ``paper`` is a figure saved for a
+publication. Whoever saves figures for a paper gets those of the page too.
 """
 Emphasis = Literal["", "strong", "quiet", "alarm"]
 """How strongly a text is shown."""
 SIDES = ("the first group of a pair", "the second")
-"""Names of two sides where several pairs share a page."""
+"""What a page calls the two sides of a comparison where it shows several pairs of groups."""
 
 
 # Views build cells, rows, columns, sentences, sections, tables and figures by the hundred, a row of
@@ -38,19 +40,22 @@ class Cell:
     text: str
     """What is printed."""
     value: float | int | None = None
-    """Unrounded."""
+    """The unrounded number; None for a cell that holds none."""
     tone: Tone = ""
-    """Tone of the text."""
+    """Colour of the text, by its meaning."""
     note: str = ""
     """A small second line."""
     ends: tuple[str, str] | None = None
-    """Both ends of an interval, as printed; a cell without a text shows the interval alone."""
+    """Both ends of an interval, as printed; None where there is no interval.
+
+    A cell with ends and no text shows the interval alone.
+    """
     emphasis: Emphasis = ""
     """How strongly it is shown."""
 
     @property
     def interval(self) -> str:
-        """Its interval in brackets; a dash where it is undefined, empty where it has none."""
+        """The interval in brackets; a dash where it is undefined, empty where there is none."""
         if self.ends is None:
             return ""
         return "–" if "–" in self.ends else f"[{', '.join(self.ends)}]"
@@ -75,24 +80,26 @@ class Column:
     title: str
     """Heading of the column."""
     number: bool = True
-    """Whether it holds numbers, which stand to the right."""
+    """Whether it holds numbers, which are aligned to the right."""
     header: bool = False
     """Whether its cells name their rows."""
     hint: str = ""
     """What its title means, shown when pointed at."""
     drop_order: int = 0
-    """Order in which a narrow terminal leaves out columns: 1 goes first; 0 for a column that stays.
-    """
+    """When a narrow terminal leaves the column out: those with 1 first, then 2; 0 for never."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: its cells, and the group it belongs to."""
+    """One row of a table: its cells, and the group of rows that it belongs to.
+
+    Neighbouring rows of one group are printed below one heading, such as the name of a ranker.
+    """
 
     cells: tuple[Cell, ...]
     """A cell for each column."""
     group: tuple[str, ...] = ()
-    """The row's value for each group column of the table."""
+    """The parts of the heading, one for each of the table's `Table.group_titles`."""
     rule: bool = False
     """Whether a line separates the row from the one above."""
 
@@ -101,12 +108,12 @@ class Row:
 
     @property
     def shown_cells(self) -> tuple[Cell, ...]:
-        """Its cells, without intervals where each of them is 0 from end to end.
+        """The cells; without their intervals where every value and interval is printed as 0.
 
-        Such a row has one line.
+        A page prints intervals on a second line, which says nothing in such a row.
         """
-        intervals = [cell for cell in self.cells if cell.ends is not None and cell.text]
-        if not intervals or not all(map(_is_zero, intervals)):
+        cells_with_intervals = [cell for cell in self.cells if cell.ends is not None and cell.text]
+        if not cells_with_intervals or not all(map(_is_zero, cells_with_intervals)):
             return self.cells
         return tuple(replace(cell, ends=None) if cell.text else cell for cell in self.cells)
 
@@ -128,15 +135,18 @@ class Table:
     rows: tuple[Row, ...]
     """The rows."""
     note: str = ""
-    """Below it on a page."""
-    groups: tuple[str, ...] = ()
-    """Titles of the group columns; a terminal and a page print groups as headings."""
+    """A note below the table, on a page alone."""
+    group_titles: tuple[str, ...] = ()
+    """What each part of a row's group is, such as ``ranker``.
+
+    Markdown and LaTeX print groups as columns with these titles, a terminal and a page as headings.
+    """
     spans: tuple[tuple[str, int], ...] = ()
     """Headings above the titles, on a page and in panels: a text, and how many columns it spans."""
     collapsed: bool = False
-    """Whether a page shows it collapsed, because another table or figure says it in short."""
+    """Whether a page shows it collapsed, because another table or figure is its summary."""
     audience: Audience = ""
-    """Readers that see it; all by default."""
+    """Who sees the table; everybody by default."""
 
 
 def name_column(title: str) -> Column:
@@ -145,47 +155,47 @@ def name_column(title: str) -> Column:
 
 
 def text_column(title: str, drop_order: int = 0) -> Column:
-    """Make a column of texts; `drop_order` as in `Column`."""
+    """Make a column of texts; `drop_order` says when a narrow terminal leaves it out, 0 never."""
     return Column(title, number=False, drop_order=drop_order)
 
 
-ColumnOf = tuple[Column | str, Callable[[Any], Cell | str]]
-"""A column, and the function that makes its cell from a row's data."""
+ColumnSpec = tuple[Column | str, Callable[[Any], Cell | str]]
+"""A column or its title, and the function that makes the column's cell from a record."""
 
 
-def tabulated(
+def make_table(
     caption: str,
-    items: Iterable[Any],
-    columns: Sequence[ColumnOf],
+    records: Iterable[Any],
+    columns: Sequence[ColumnSpec],
     *,
-    group: Callable[[Any], tuple[str, ...]] = lambda record: (),
-    rule: Callable[[Any], bool] = lambda record: False,
-    **more: Any,
+    group_of: Callable[[Any], tuple[str, ...]] = lambda record: (),
+    has_rule: Callable[[Any], bool] = lambda record: False,
+    **options: Any,
 ) -> Table:
-    """Make a table with a row for each of the items.
+    """Make a table with a row for each record.
 
-    `group` and `rule` return a row's `Row.group` and `Row.rule`; `more` are further fields of the
-    table.
+    `group_of` returns the group that a record's row belongs to; `has_rule` tells whether a line
+    separates the row from the one above; `options` are further fields of the table, by name.
     """
     heads = tuple(Column(head) if isinstance(head, str) else head for head, _ in columns)
     rows = []
-    for record in items:
+    for record in records:
         contents = [make_cell(record) for _, make_cell in columns]
-        cells = [Cell(text) if isinstance(text, str) else text for text in contents]
-        rows.append(Row(tuple(cells), group(record), rule(record)))
-    return Table(caption, heads, tuple(rows), **more)
+        cells = [Cell(content) if isinstance(content, str) else content for content in contents]
+        rows.append(Row(tuple(cells), group=group_of(record), rule=has_rule(record)))
+    return Table(caption, heads, tuple(rows), **options)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panels:
-    """A paper's table, for text: tables below each other under one caption.
+    """A paper's table, for text: several tables (panels) below each other under one caption.
 
-    The caption of each table is its title.
+    The caption of each table is the title of its panel.
     """
 
     kind: ClassVar[str] = "panels"
     name: str
-    """Label by which a text refers to it."""
+    """Label of the table, as in LaTeX's ``\\ref``."""
     caption: str
     """Heading of all tables."""
     layout: str
@@ -193,11 +203,11 @@ class Panels:
     tables: tuple[Table, ...]
     """The tables."""
     notes: tuple[str, ...] = ()
-    """Below it."""
+    """Notes below the tables."""
     remarks: tuple[str, ...] = ()
     """Remarks for the author, not for the paper's readers."""
     origins: tuple[str, ...] = ()
-    """The commands and files behind it."""
+    """The commands and files that the numbers come from."""
 
 
 @dataclass(frozen=True)
@@ -210,44 +220,44 @@ class Figure:
     description: str
     """Description for a reader who cannot see it."""
     drawing: dict[str, Any]
-    """As made in `ranktilt.reporting.figures`."""
+    """A Vega-Lite specification."""
     half: bool = False
-    """Whether it shares a line with its neighbour where there is room."""
+    """Whether it stands next to its neighbour where a page is wide enough."""
     layout: str = ""
     """Which figure of a paper it is, such as ``dai-fig10``; empty for none."""
     collapsed: bool = False
-    """Whether a page shows it collapsed, because the first figure says it in short."""
+    """Whether a page shows it collapsed, because the page's first figure is its summary."""
     audience: Audience = ""
-    """Readers that see it; all by default."""
+    """Who sees the figure; everybody by default."""
 
     @property
     def height(self) -> int:
-        """Pixels."""
+        """Height of the drawing in pixels."""
         return int(self.drawing["height"])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs:
+class NamedValues:
     """Names and values, one below the other."""
 
     kind: ClassVar[str] = "pairs"
     pairs: tuple[tuple[str, str], ...]
     """Names with their values."""
     audience: Audience = "page"
-    """Readers that see them."""
+    """Who sees them; readers of a page by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """Sentences in the running text; quiet ones are notes."""
+    """Sentences in the running text; those with the emphasis ``quiet`` are notes."""
 
     kind: ClassVar[str] = "lines"
     lines: tuple[Sentence, ...]
     """The sentences."""
     audience: Audience = ""
-    """Readers that see them; all by default."""
+    """Who sees them; everybody by default."""
     collapsed: bool = False
-    """Whether a page shows them collapsed, as notes."""
+    """Whether a page shows them collapsed, as it shows notes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,12 +270,15 @@ class Code:
     text: str
     """The command or formula."""
     audience: Audience = "page"
-    """Readers that see it."""
+    """Who sees it; readers of a page by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explorer:
-    """Queries, ranked lists and texts to look through; without scripts, a table of queries."""
+    """Queries, ranked lists and texts to look through in a browser.
+
+    A reader without scripts, and print, have a table of queries instead.
+    """
 
     kind: ClassVar[str] = "explorer"
     caption: str
@@ -277,12 +290,12 @@ class Explorer:
     texts: str
     """The documents' texts in the same form; empty for none."""
     rows: Table
-    """The queries that contribute most, for readers without scripts and for print."""
+    """The queries that contribute most to the tilt, for readers without scripts and for print."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageBlocks:
-    """Blocks for pages alone, such as figures; made when a page asks for them, and once."""
+    """Blocks for pages alone, such as figures; made once, when a page first asks for them."""
 
     kind: ClassVar[str] = "page blocks"
     audience: ClassVar[Audience] = "page"
@@ -291,48 +304,48 @@ class PageBlocks:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks, none of which is of this kind again."""
+        """The blocks, none of which is a `PageBlocks` itself."""
         return tuple(self.make())
 
 
-Block = Table | Panels | Figure | Pairs | Lines | Code | Explorer | IntervalChart | PageBlocks
+Block = Table | Panels | Figure | NamedValues | Lines | Code | Explorer | IntervalChart | PageBlocks
 """A part of a section."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the document with a heading of its own; headings and leads are for pages."""
+    """A part of the document below its own heading; only pages print the title and the lead."""
 
     name: str
-    """Its anchor: letters, digits and hyphens."""
+    """Anchor of the section in a page: letters, digits and hyphens."""
     title: str
-    """Empty where it is for text only."""
+    """Heading of the section; empty where the section is for text alone."""
     lead: tuple[str, ...] = ()
     """Sentences before the blocks."""
     blocks: tuple[Block, ...] = ()
     """Content of the section."""
     titled: bool = False
-    """Whether text has its title and lead too."""
+    """Whether text prints the title and the lead too."""
     part: str = ""
-    """The result it belongs to, where a page holds several.
+    """Name of the result it belongs to, where a page holds several results; empty otherwise.
 
-    Neighbouring sections of one part have one heading.
+    Neighbouring sections of one result have one heading.
     """
     collapsed: bool = False
     """Whether a page shows it collapsed."""
     short_title: str = ""
-    """Its title in the navigation; empty where that is the title."""
+    """Shorter title for the navigation; empty where the title serves."""
 
     @property
     def is_collapsed_whole(self) -> bool:
-        """Whether a page shows it as one collapsed part: its blocks are all collapsed."""
+        """Whether a page shows the section as one collapsed part, as where all its blocks are."""
         blocks = self.blocks_for("page")
         are_collapsed = [getattr(block, "collapsed", False) for block in blocks]
         return self.collapsed or (bool(blocks) and not self.lead and all(are_collapsed))
 
     @property
     def text_heading(self) -> tuple[str, str]:
-        """Its title in text, and what follows: the question that is its title on a page."""
+        """The title in text, and the lead, before which stands the longer title of a page."""
         lead = " ".join(self.lead)
         if not self.short_title:
             return self.title, lead
@@ -340,12 +353,12 @@ class Section:
 
     @property
     def nav_title(self) -> str:
-        """Its title in the navigation."""
+        """The title in the navigation."""
         title = self.short_title or self.title
         return title[:1].upper() + title[1:]
 
     def blocks_for(self, audience: Audience) -> list[Block]:
-        """Return the blocks for an audience."""
+        """Return the blocks that an audience sees, those of `PageBlocks` among them."""
         audiences = ("", "page", "paper") if audience == "paper" else ("", audience)
         blocks: list[Block] = []
         for block in self.blocks:
@@ -358,7 +371,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class PageSections:
-    """Sections for pages alone; made when a page asks for them, and once."""
+    """Sections for pages alone; made once, when a page first asks for them."""
 
     make: Callable[[], Iterable[Section]]
     """Function that makes the sections."""
@@ -374,9 +387,9 @@ class NextCommand:
     """A command to run next."""
 
     text: str
-    """What it is for."""
+    """What the command is for."""
     command: str
-    """The command, as one types it."""
+    """The command, as you would type it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -384,56 +397,60 @@ class Document:
     """The content of a report on a result, before any format."""
 
     kind: str
-    """The kind of result and its subject; in the browser's tab too."""
+    """The kind of result and its subject; also the title of the browser's tab."""
     headline: str
-    """The answer in one sentence."""
+    """The answer in one sentence: the finding that leads."""
     sections: tuple[Section | PageSections, ...]
     """Content of the report."""
     sentences: tuple[Sentence, ...] = ()
-    """The answer in detail, a sentence each; what is quiet is a note."""
+    """The answer in detail, one finding per sentence; those with the emphasis ``quiet`` are notes.
+    """
     answer_first: bool = False
-    """Whether text begins with them, because tables are long; it ends with them otherwise."""
+    """Whether text prints the sentences before the tables, which are long; after them otherwise."""
     meaning: str = ""
     """What the answer means for somebody who reads nothing else, in one or two sentences."""
     first_figure: PageBlocks | None = None
-    """Figure on the first screen that shows the answer: at most one block."""
+    """The figure on a page's first screen that shows the answer: at most one block."""
     next_steps: tuple[NextCommand, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()
-    """How the numbers were reached, and how the tables are read."""
+    """How the numbers were computed, and how the tables are read."""
     notes: tuple[str, ...] = ()
-    """What a reader should know."""
+    """What a reader should know before trusting the numbers."""
     outcome: Tone = ""
-    """Set where the headline is the outcome of a test: text ends, and Markdown begins, with it."""
+    """Tone of a test's outcome, which is then the headline; empty where nothing was tested.
+
+    Text ends with the outcome, and Markdown begins with it.
+    """
     sides: tuple[str, ...] = ()
-    """What is compared, in the page's legend: two names, or none."""
+    """The two sides of the comparison, in the page's legend; empty where there are none."""
     names: tuple[str, ...] = ()
     """Names of rankers and groups, of which a page shortens the long ones in its sentences."""
     commands: tuple[str, ...] = ()
-    """What makes the result again, for Markdown."""
+    """The commands that make the result again, for Markdown."""
     data: pl.DataFrame | None = field(default=None, compare=False)
-    """What CSV holds of tables that are no result's rows, such as a paper's."""
+    """Content of a CSV file, where it is not the rows of one result, such as a paper's table."""
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """The signs of sides and sentences on a page, each with its meaning."""
-        sides = dict(zip(("first", "second"), self.sides, strict=False))
-        tones = {line.tone for line in self.sentences} | {*sides}
+        """The signs (such as ▲) that a page prints at sides and sentences, with their meanings."""
+        side_of_tone = dict(zip(("first", "second"), self.sides, strict=False))
+        tones = {line.tone for line in self.sentences} | {*side_of_tone}
         return [
-            (look.sign, look.meaning.format(sides.get(tone, "")))
+            (look.sign, look.meaning.format(side_of_tone.get(tone, "")))
             for tone, look in LOOKS.items()
             if tone and tone in tones
         ]
 
     @property
     def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:
-        """Sections that follow each other and belong to one result, with its name."""
+        """The name of each result on the page, with the neighbouring sections that belong to it."""
         titled = [section for section in self.shown_sections("page") if section.title]
         groups = groupby(titled, key=lambda section: section.part)
         return tuple((part, tuple(sections)) for part, sections in groups)
 
     def shown_sections(self, audience: Audience) -> list[Section]:
-        """Return the sections for an audience."""
+        """Return the sections that an audience sees, those of `PageSections` among them."""
         sections: list[Section] = []
         for section in self.sections:
             if isinstance(section, Section):
@@ -441,18 +458,20 @@ class Document:
             elif audience in ("page", "paper"):
                 sections += section.sections
         if audience == "page":  # a section that holds figures for papers alone is left out
-            return [part for part in sections if part.blocks_for("page") or not part.blocks]
+            return [
+                section for section in sections if section.blocks_for("page") or not section.blocks
+            ]
         return sections
 
     def blocks(self, audience: Audience) -> list[Block]:
-        """Return all blocks for an audience, in order."""
+        """Return all blocks that an audience sees, in order."""
         blocks: list[Block] = []
         for section in self.shown_sections(audience):
             blocks += section.blocks_for(audience)
         return blocks
 
     def lines(self, *, notes: bool = True) -> list[Sentence]:
-        """Return the sentences, with or without notes among them."""
+        """Return the sentences; without `notes`, only those that are findings."""
         return shown_lines(self.sentences, notes=notes)
 
     @property
@@ -471,14 +490,14 @@ class Document:
 
     @property
     def page_lines(self) -> list[Sentence]:
-        """The sentences below a page's headline, without what it says already."""
+        """The sentences below a page's headline, without those that it contains."""
         return [line for line in self.sentences if line.text.removesuffix(".") not in self.headline]
 
     @property
     def page_notes(self) -> list[str]:
-        """Legend and notes that do not stand below a table of the page already."""
-        below = " ".join(table.note for table in self.tables)
-        return [text for text in (*self.legend, *self.notes) if text not in below]
+        """Legend and notes, without those that the note of a table contains."""
+        table_notes = " ".join(table.note for table in self.tables)
+        return [text for text in (*self.legend, *self.notes) if text not in table_notes]
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -487,10 +506,10 @@ class Document:
 
 
 def shown_lines(lines: Iterable[Sentence], *, notes: bool = True) -> list[Sentence]:
-    """Choose the lines, with or without notes among them."""
+    """Return the lines; without `notes`, leave out those with the emphasis ``quiet``."""
     return [line for line in lines if notes or line.emphasis != "quiet"]
 
 
-def printed(blocks: Sequence[Block]) -> tuple[Section, ...]:
-    """Return one section of blocks, for a result whose page needs no headings."""
+def single_section(blocks: Sequence[Block]) -> tuple[Section, ...]:
+    """Return a single section that holds the blocks, for a result that needs no headings."""
     return (Section("result", "Result", blocks=tuple(blocks)),)

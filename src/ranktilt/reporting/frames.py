@@ -1,4 +1,9 @@
-"""A result's rows as data frames: every number as its file holds it."""
+"""A result's rows as data frames, with every number as the result's JSON file holds it.
+
+The file of a result is an object. Each of its keys that holds a list of objects is a *part*, and
+the objects are the part's rows. Objects nested in a row become columns of the row; lists of objects
+nested in a row become another part.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,7 @@ _NO_ROWS = (
     "effects",
     "audits",
 )
-"""Keys of a file that are no rows: facts about the run, ranked lists, and repetitions."""
+"""Keys of a file that are no parts: options and notes, ranked lists, and what other keys repeat."""
 
 _BEHIND_WORDS = (
     "asked_limit",
@@ -32,15 +37,16 @@ _BEHIND_WORDS = (
     "is_on_common_queries",
     "control_change",
 )
-"""Numbers behind the reasons of a gate and of controls; the reasons have columns in words."""
+"""Keys of a row that are left out, because a column says the same in words."""
 _QUARTILES = ("quartile_1", "median", "quartile_3")
-"""Columns of a distribution's quartiles, the only list of numbers that becomes columns."""
+"""Columns of the key ``quartiles``, the only list of numbers that becomes columns."""
 
 
 def frames(result: Any) -> dict[str, pl.DataFrame]:
-    """Return every part of a result that has rows, by name; nested parts have both names.
+    """Return every part of a result by its name.
 
-    Columns of nested values have both names too (``share_low``); what is not known is null.
+    A nested part is named after the part above it too (``judges.orders``), a nested column after
+    its key (``share_low``). What is not known is null.
     """
     if isinstance(result, SourceAudits):
         return _frames_of_sources(result)
@@ -48,28 +54,31 @@ def frames(result: Any) -> dict[str, pl.DataFrame]:
 
 
 def _frames_of_sources(result: SourceAudits) -> dict[str, pl.DataFrame]:
-    """Return the parts of all audits, each with a column that names the source, and the trends."""
-    tables: dict[str, list[pl.DataFrame]] = {}
-    for source, audited in zip(result.sources, result.audits, strict=True):
-        for name, rows in _own_frames(audited).items():
-            labelled = rows.with_columns(compared_source=pl.lit(source.source))
-            tables.setdefault(name, []).append(labelled)
-    joined = {name: pl.concat(parts, how="diagonal_relaxed") for name, parts in tables.items()}
-    return joined | _own_frames(result)
+    """Return the parts of all audits, with each row's source, and those of the result itself."""
+    frames_of: dict[str, list[pl.DataFrame]] = {}
+    for source, audit in zip(result.sources, result.audits, strict=True):
+        for part, rows in _own_frames(audit).items():
+            with_source = rows.with_columns(compared_source=pl.lit(source.source))
+            frames_of.setdefault(part, []).append(with_source)
+    of_audits = {
+        part: pl.concat(part_frames, how="diagonal_relaxed")
+        for part, part_frames in frames_of.items()
+    }
+    return of_audits | _own_frames(result)
 
 
 def _own_frames(result: Any) -> dict[str, pl.DataFrame]:
-    """Return the tables that a result's file holds, and the means of an audit."""
-    tables: dict[str, pl.DataFrame] = {}
+    """Return the parts of a result's file and, of an audit, its means by group."""
+    frames_of: dict[str, pl.DataFrame] = {}
     if hasattr(result, "by_group"):
-        tables["means"] = result.by_group().fill_nan(None)
-    for name, rows in _parts(orjson.loads(result.to_json())):
-        tables[name] = pl.DataFrame(rows, infer_schema_length=None)
-    return tables
+        frames_of["means"] = result.by_group().fill_nan(None)
+    for part, rows in _parts(orjson.loads(result.to_json())):
+        frames_of[part] = pl.DataFrame(rows, infer_schema_length=None)
+    return frames_of
 
 
 def frame(result: Any, part: str = "") -> pl.DataFrame:
-    """Return one part, or all of them below each other, with a column that names the part."""
+    """Return one part; by default all parts below each other, with a column ``part``."""
     parts = frames(result)
     if part and part not in parts:
         raise unknown("part of the result", part, parts)
@@ -86,29 +95,33 @@ def frame(result: Any, part: str = "") -> pl.DataFrame:
 def _parts(
     content: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the rows of every part, with the names of the parts above as a prefix."""
+    """Yield the name and the rows of every part; `prefix` has the names of the parts above."""
     for key, value in content.items():
         name = f"{prefix}{key}"
         if key in _NO_ROWS:
             continue
         if _is_rows(value):
-            yield name, [_flat(row) for row in value]
-            yield from _parts(_rows_of_rows(value, name), f"{name}.")
+            yield name, [_flattened(row) for row in value]
+            yield from _parts(_nested_parts(value, name), f"{name}.")
         elif isinstance(value, Mapping):
             inner_parts = {key: rows for key, rows in value.items() if _is_rows(rows)}
             yield from _parts(inner_parts, f"{name}.")
+            # An object without lists is a part with a single row.
             if not any(isinstance(field, list) for field in value.values()):
-                yield name, [_flat(value)]
+                yield name, [_flattened(value)]
 
 
-def _rows_of_rows(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the parts that are nested in rows, by their key."""
+def _nested_parts(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists of objects that are nested in the rows of a part, by their key.
+
+    A nested row also has the fields of the row that it is nested in.
+    """
     parts: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         for key, inner_rows in row.items():
             if _is_rows(inner_rows):
-                joined = [_joined(row, inner_row, name) for inner_row in inner_rows]
-                parts.setdefault(key, []).extend(joined)
+                merged = [_merged(row, inner_row, name) for inner_row in inner_rows]
+                parts.setdefault(key, []).extend(merged)
     return parts
 
 
@@ -117,10 +130,10 @@ def _is_rows(value: Any) -> bool:
     return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
 
 
-def _joined(row: Mapping[str, Any], inner_row: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Join a row with a row that is nested in it.
+def _merged(row: Mapping[str, Any], inner_row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Merge a row of the part `name` with a row that is nested in it.
 
-    Where both have a column, the outer one's gets the name of its part as a prefix.
+    Where both have a field, that of the outer row gets the name of its part as a prefix.
     """
     outer = {
         f"{name}.{key}" if key in inner_row else key: value
@@ -130,26 +143,26 @@ def _joined(row: Mapping[str, Any], inner_row: Mapping[str, Any], name: str) -> 
     return {**outer, **inner_row}
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten a row to one level of columns.
+def _flattened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Flatten a row to a single level of columns.
 
-    Nested values have both names, texts are joined, other lists of numbers are left out.
+    A list of texts becomes one text; lists of numbers are left out, except quartiles.
     """
-    flat: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for key, value in row.items():
         if key in _BEHIND_WORDS:
             continue
         if isinstance(value, Mapping):
-            flat |= _prefixed(key, _flat(value))
+            columns |= _prefixed(key, _flattened(value))
         elif not isinstance(value, list):
-            flat[key] = value
+            columns[key] = value
         elif key == "quartiles":
-            flat |= dict(zip(_QUARTILES, value, strict=True))
+            columns |= dict(zip(_QUARTILES, value, strict=True))
         elif value and all(isinstance(text, str) for text in value):
-            flat[key] = "; ".join(value)
-    return flat
+            columns[key] = "; ".join(value)
+    return columns
 
 
 def _prefixed(key: str, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Name nested columns after their key; a nested ``value`` has the name of the key itself."""
+    """Name nested columns after their key, such as ``share_low``; ``value`` becomes ``share``."""
     return {key if name == "value" else f"{key}_{name}": value for name, value in columns.items()}

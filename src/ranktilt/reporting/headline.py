@@ -1,4 +1,10 @@
-"""The first sentence of every result: its largest finding, in whatever order inputs came."""
+"""The headline of every result: its largest finding, whatever the order of inputs.
+
+A *finding* is a sentence with the kind and size of what it says, by which findings are ranked: a
+verdict on one ranker and pair of groups, or a *conflict* of answers with opposite signs. An
+*answer* is the value of a measure for a ranker and a pair; the *primary question* is the measure
+that verdicts rest on.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +36,17 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 2
 """Most rankers that a sentence names; of more it gives the number."""
-_KIND_WORDS = {singular: words[0] for singular, words in VERDICT_WORDS.items()}
-"""Word for a verdict of one ranker."""
+_SINGULAR_WORDS = {kind: singular for kind, (singular, _) in VERDICT_WORDS.items()}
+"""Words for each kind of verdict on a single ranker."""
 
 
 def headline(result: Any) -> str:
-    """Return what a result says in one sentence."""
+    """Return the leading finding of a result, in one sentence."""
     return leading(result).sentence
 
 
 def leading(result: Any) -> Finding:
-    """Return the headline of a result with the kind and size of what it begins with."""
+    """Return the headline of a result as a finding, with the kind and size of its first part."""
     result = getattr(result, "audit", result)  # of an audit that was opened with its collection
     name = type(result).__name__
     if name in _SUMMARIES:
@@ -49,9 +55,9 @@ def leading(result: Any) -> Finding:
 
 
 def findings_of(audit: Audit) -> tuple[Finding, ...]:
-    """Return the verdicts and conflicts of an audit in the order in which they are told."""
+    """Return the verdicts and conflicts of an audit, the largest finding first."""
     comparisons = product(audit.runs, audit.judged_pairs)
-    verdicts = [_finding(audit, run, pair) for run, pair in comparisons]
+    verdicts = [_verdict_finding(audit, run, pair) for run, pair in comparisons]
     return sort_findings([*verdicts, *conflict_findings(audit)])
 
 
@@ -59,8 +65,8 @@ def conflict_findings(audit: Audit) -> list[Finding]:
     """Return a finding for each run and pair whose answers have opposite signs."""
     if not audit.card:
         return []
-    # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no
-    # conflict.
+    # trec_eval breaks ties by ids, and Relative Δ follows it; the card's other answers average over
+    # ties. So the two may have opposite signs without a conflict.
     left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
     findings = []
     for run, pair in product(audit.runs, audit.pairs):
@@ -73,13 +79,16 @@ def conflict_findings(audit: Audit) -> list[Finding]:
     return findings
 
 
-def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
-    """Return what an audit says of one ranker and pair."""
+def _verdict_finding(audit: Audit, run: str, pair: Pair) -> Finding:
+    """Return the verdict on one ranker and pair as a finding.
+
+    Its sentence begins with the pair where there are several.
+    """
     verdict = audit.verdict(run, *pair)
-    front = f"{pair[0]} | {pair[1]}: " if len(audit.judged_pairs) > 1 else ""
+    pair_words = f"{pair[0]} | {pair[1]}: " if len(audit.judged_pairs) > 1 else ""
     return Finding(
         kind=verdict.kind,
-        sentence=front + verdict_sentence(verdict),
+        sentence=pair_words + verdict_sentence(verdict),
         size=margins(_answer(audit, run, pair), audit.margin),
         run=run,
         verdict=verdict,
@@ -87,7 +96,10 @@ def _finding(audit: Audit, run: str, pair: Pair) -> Finding:
 
 
 def _answer(audit: Audit, run: str, pair: Pair) -> Effect:
-    """One run's answer to the primary question about a pair of groups."""
+    """Return one run's answer to the primary question about a pair of groups.
+
+    A question about all groups together has the same answer for every pair.
+    """
     primary = repr(audit.primary)
     effects = (*audit.tilts, *audit.card)
     answers = [effect for effect in effects if effect.run == run and effect.measure == primary]
@@ -97,8 +109,12 @@ def _answer(audit: Audit, run: str, pair: Pair) -> Effect:
     return answers[0]
 
 
-def _audit(audit: Audit) -> Finding:
-    """Say how many rankers favour which side, are level, or are inconclusive; few are named."""
+def _audit_summary(audit: Audit) -> Finding:
+    """Sum up the verdicts of an audit: which rankers favour which side, are level, and so on.
+
+    With one pair of groups, rankers are named or counted; with three groups or more and few
+    rankers, the groups of each ranker; otherwise the comparisons are counted.
+    """
     pairs = audit.judged_pairs
     rankers = counted(len(audit.runs), "ranker", "rankers")
     if not pairs:
@@ -106,7 +122,7 @@ def _audit(audit: Audit) -> Finding:
     findings = findings_of(audit)
     displays = group_displays(audit)
     if len(pairs) == 1:
-        summary = "; ".join(_parts(audit, pairs[0], findings))
+        summary = "; ".join(_ranker_phrases(audit, pairs[0], findings))
     elif displays and len(displays) <= _MOST_NAMED:
         summary = ". ".join(map(display_headline, displays))
     else:
@@ -125,35 +141,37 @@ def _audit(audit: Audit) -> Finding:
     )
 
 
-def _parts(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[str]:
-    """Yield phrases about all rankers for one pair.
+def _ranker_phrases(audit: Audit, pair: Pair, findings: Sequence[Finding]) -> Iterable[str]:
+    """Yield a phrase for each verdict on a pair, with the rankers that have it.
 
-    Such as: a and b favour human text, 3 of 5 rankers are inconclusive.
+    Such as "a and b favour human text" and "3 of 5 rankers are inconclusive".
     """
-    words: dict[tuple[str, str | None], tuple[str, str]] = {}
-    for kind, verbs in VERDICT_WORDS.items():
-        words[kind, None] = verbs
+    # The verb of each kind of finding and favoured side, in the singular and the plural.
+    verbs: dict[tuple[str, str | None], tuple[str, str]] = {}
+    for kind, words in VERDICT_WORDS.items():
+        verbs[kind, None] = words
     for side in pair:
-        words["favours", side] = f"favours {side} {audit.noun}", f"favour {side} {audit.noun}"
-    members = defaultdict[tuple[str, str | None], dict[str, None]](dict)
+        verbs["favours", side] = f"favours {side} {audit.noun}", f"favour {side} {audit.noun}"
+    runs_of = defaultdict[tuple[str, str | None], dict[str, None]](dict)
     for finding in findings:
         favoured = None if finding.verdict is None else finding.verdict.side
-        members[finding.kind, favoured][finding.run] = None
-    for key, runs in members.items():
-        yield f"{_who(list(runs), audit.runs)} {words[key][len(runs) > 1]}"
+        runs_of[finding.kind, favoured][finding.run] = None
+    for key, runs in runs_of.items():
+        singular, plural = verbs[key]
+        yield f"{_ranker_words(list(runs), audit.runs)} {plural if len(runs) > 1 else singular}"
 
 
-def _who(members: Sequence[str], runs: Sequence[str]) -> str:
-    """Name some rankers, or say how many they are."""
-    if len(members) <= _MOST_NAMED:
-        return join_words(list(members))
-    if len(members) == len(runs):
-        return f"all {len(runs)} rankers"
-    return f"{len(members)} of {len(runs)} rankers"
+def _ranker_words(runs: Sequence[str], all_runs: Sequence[str]) -> str:
+    """Name some rankers, or say how many of all they are."""
+    if len(runs) <= _MOST_NAMED:
+        return join_words(list(runs))
+    if len(runs) == len(all_runs):
+        return f"all {len(all_runs)} rankers"
+    return f"{len(runs)} of {len(all_runs)} rankers"
 
 
-def _source_audits(result: SourceAudits) -> Finding:
-    """Say how each ranker treats the sources, beginning with the largest finding."""
+def _source_audits_summary(result: SourceAudits) -> Finding:
+    """Sum up how each ranker treats the sources, beginning with the largest finding."""
     summaries = source_summaries(result)
     sentence = f"{'; '.join(finding.sentence for finding in summaries)}."
     return Finding(kind=summaries[0].kind, size=summaries[0].size, sentence=sentence)
@@ -165,44 +183,55 @@ def source_summaries(result: SourceAudits) -> tuple[Finding, ...]:
 
 
 def _source_summary(result: SourceAudits, run: str) -> Finding:
-    """Return what an audit of several sources says of one ranker."""
+    """Return one ranker's verdicts on all sources in one sentence, the largest first.
+
+    Such as "bm25 favours human text on 3 of 5 sources and is level on 2".
+    """
+    # Sizes of the findings on single sources, by their kind and words.
     sizes = defaultdict[tuple[FindingKind, str], list[float]](list)
     for compared in result.sources:
         verdict = result.verdict(run, compared.source)
         kind: FindingKind = verdict.kind
-        words = _source_words(result, verdict.side) if kind == "favours" else _KIND_WORDS[kind]
+        words = _side_words(result, verdict.side) if kind == "favours" else _SINGULAR_WORDS[kind]
         answer = result.answer(run, compared.source)
         sizes[kind, words].append(margins(answer, result.margin))
-    parts = sort_findings(
-        Finding(kind=kind, sentence=words, size=max(members), run=words)
-        for (kind, words), members in sizes.items()
+    findings = sort_findings(
+        Finding(kind=kind, sentence=words, size=max(source_sizes), run=words)
+        for (kind, words), source_sizes in sizes.items()
     )
-    counts = {words: len(members) for (_, words), members in sizes.items()}
+    source_counts = {words: len(source_sizes) for (_, words), source_sizes in sizes.items()}
     phrases = [
-        f"{part.sentence}{_share(counts[part.sentence], result, first=not number)}"
-        for number, part in enumerate(parts)
+        f"{finding.sentence}"
+        f"{_source_count_words(source_counts[finding.sentence], result, is_first=index == 0)}"
+        for index, finding in enumerate(findings)
     ]
     sentence = f"{run} {join_words(phrases)}"
-    return Finding(kind=parts[0].kind, size=parts[0].size, sentence=sentence, run=run)
+    return Finding(kind=findings[0].kind, size=findings[0].size, sentence=sentence, run=run)
 
 
-def _source_words(result: SourceAudits, side: str | None) -> str:
-    """Name the favoured side of an audit of several sources."""
+def _side_words(result: SourceAudits, side: str | None) -> str:
+    """Say which side is favoured: the reference, or the rewrites of it."""
     if side == result.reference:
         return f"favours {result.reference} text"
     return "favours the rewrites"
 
 
-def _share(count: int, result: SourceAudits, *, first: bool) -> str:
-    """Say on how many of the sources, or at how many of the temperatures."""
+def _source_count_words(count: int, result: SourceAudits, *, is_first: bool) -> str:
+    """Say on how many of the sources, or at how many of the temperatures; empty for one source.
+
+    Only the first phrase of a sentence gives the number of all. Temperatures are counted where all
+    sources are of one model.
+    """
     total = len(result.sources)
-    is_known = all(source.has_temperature for source in result.sources) and len(result.series) == 1
-    where, noun = ("at", "temperature") if is_known else ("on", "source")
+    has_temperatures = all(source.has_temperature for source in result.sources)
+    preposition, noun = "on", "sources"
+    if has_temperatures and len(result.series) == 1:
+        preposition, noun = "at", "temperatures"
     if total == 1:
         return ""
     if count == total:
-        return f" {where} all {total} {noun}s"
-    return f" {where} {count} of {total} {noun}s" if first else f" {where} {count}"
+        return f" {preposition} all {total} {noun}"
+    return f" {preposition} {count} of {total} {noun}" if is_first else f" {preposition} {count}"
 
 
 def by_size(explanation: Explanation) -> list[EffectSize]:
@@ -211,10 +240,10 @@ def by_size(explanation: Explanation) -> list[EffectSize]:
     return sorted(effects, key=lambda effect: 0.0 if math.isnan(effect.g) else -abs(effect.g))
 
 
-def _explanation(explanation: Explanation) -> Finding:
+def _explanation_summary(explanation: Explanation) -> Finding:
     """Say what goes with the clearest gap, or else what differs most between texts.
 
-    Without either, give the summary of the first probe.
+    Without either, return the summary of the first probe.
     """
     gaps = attributed_gaps(explanation)
     if gaps:
@@ -231,26 +260,26 @@ def _explanation(explanation: Explanation) -> Finding:
         properties = counted(len(effects), "property", "properties")
         sentence = f"No difference from {reference} is shown in {properties}."
     else:
-        summaries = [_summary(result) for result in explanation.results if result.summary]
+        summaries = [_probe_summary(result) for result in explanation.results if result.summary]
         sentence = summaries[0] if summaries else "Nothing was measured."
     return Finding(kind="described", sentence=sentence)
 
 
-def _summary(result: ProbeResult) -> str:
-    """Return what a probe says; about the theorem on several sources, what sums them up."""
-    checked = theorem_findings(result.findings)
-    return sources_sentence(checked) if len(checked) > 1 else result.summary
+def _probe_summary(result: ProbeResult) -> str:
+    """Return the summary of a probe; a sentence on all sources where several were checked."""
+    findings = theorem_findings(result.findings)
+    return sources_sentence(findings) if len(findings) > 1 else result.summary
 
 
 def _effect_size(effect: EffectSize) -> str:
-    """Write how large a difference is, whose direction the sentence says."""
+    """Print the size of a difference without its sign, which the sentence gives in words."""
     low, high = sorted((abs(effect.low), abs(effect.high)))
     return f"{abs(effect.g):.2f} sd [{low:.2f}, {high:.2f}]"
 
 
 _SUMMARIES: dict[str, Callable[[Any], Finding]] = {
-    "Audit": _audit,
-    "Explanation": _explanation,
-    "SourceAudits": _source_audits,
+    "Audit": _audit_summary,
+    "Explanation": _explanation_summary,
+    "SourceAudits": _source_audits_summary,
 }
 """Function that sums a result up, by the name of its class."""

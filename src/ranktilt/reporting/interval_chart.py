@@ -1,7 +1,8 @@
 """The figure on a page's first screen: rows of values with intervals, drawn without scripts.
 
-A chart is a block of a document. Its rows share one or two scales. The position of a mark is a
-share of the scale's length, so that the same chart fits a telephone, a wide window and paper.
+A chart is a block of a document. Its rows share one or two scales, and each row has a *reading* on
+each scale: a value, its interval and how both are shown. The position of a mark is a percentage of
+the scale's length, so that the same chart fits a telephone, a wide window and paper.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ MOST_ROWS = 8
 MOST_ROWS_OF_PHONE = 5
 """Rows that the first screen of a telephone has room for; the others are collapsed."""
 _WIDEST_LABEL = 26
-"""Characters of the widest label."""
+"""Most characters that a label may have in a line."""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
-"""Steps between ticks, times a power of ten."""
+"""Steps between ticks that are round numbers, up to a power of ten."""
 _FEWEST_TICKS = 3
 """Fewest ticks of a scale."""
 _ROOM = 0.05
@@ -50,44 +51,45 @@ class IntervalMark:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     @property
-    def ends(self) -> tuple[float, ...]:
-        """Everything of it that has a place on a scale."""
-        return tuple(end for end in (self.value, self.low, self.high) if math.isfinite(end))
+    def drawn_values(self) -> tuple[float, ...]:
+        """The value and the ends of the interval, without those that are not finite."""
+        values = (self.value, self.low, self.high)
+        return tuple(value for value in values if math.isfinite(value))
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalReading:
-    """What a row has on one scale."""
+    """A row's value on one scale, and how it is shown."""
 
     mark: IntervalMark
     """The value with its interval."""
     text: str
-    """Its numbers, as they are printed."""
+    """The value and its interval, as they are printed."""
     tone: Tone = ""
-    """Tone of the mark."""
+    """Colour of the mark, by its meaning."""
     before: IntervalMark | None = None
-    """What it was before a change; drawn above it, and joined with it."""
+    """The value before a change, drawn above `mark` with a line between the two; None for none."""
     neutral: float = 0.0
-    """The value that favours nobody."""
+    """The value that favours nobody; NaN where there is none."""
     band: tuple[float, float] | None = None
-    """What counts as level, or what random labels give."""
+    """Range that is shaded: what counts as level, or what random labels give; None for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalRow:
-    """A row: what it is about, and a reading on each scale, or None where it has none there."""
+    """A row of a chart: its label, and its values on the scales."""
 
     label: str
-    """What the row is about."""
+    """What the row is about, such as a ranker."""
     readings: tuple[IntervalReading | None, ...]
-    """A reading on each scale; None where there is none."""
+    """The reading on each scale; None on a scale where the row has no value."""
     note: str = ""
     """A few words below the label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalScale:
-    """A scale, which is as long as the marks on it need."""
+    """A horizontal axis, from the lowest to the highest mark on it, with some room."""
 
     title: str
     """What is measured, with its unit."""
@@ -98,22 +100,22 @@ class IntervalScale:
     ticks: tuple[float, ...]
     """Values that are labelled."""
     left: str = ""
-    """What lies to the left of neutral."""
+    """What values to the left of neutral mean, such as a favoured side; empty for nothing."""
     right: str = ""
-    """What values to the right mean; empty for nothing."""
+    """What values to the right of neutral mean; empty for nothing."""
 
     def share(self, value: float) -> float:
-        """Return where a value stands on the scale, in percent of its length."""
+        """Return the position of a value, in percent of the scale's length from the left."""
         return round(100 * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0), 1)
 
     @property
     def first_tick(self) -> float:
-        """Where the first tick stands, in percent of the scale's length."""
+        """Position of the first tick, in percent of the scale's length."""
         return self.share(self.ticks[0]) if self.ticks else 100.0
 
     @property
     def tick_step(self) -> float:
-        """How far ticks are apart, in percent of what is right of the first one."""
+        """Distance between ticks, in percent of the length from the first tick to the right end."""
         if len(self.ticks) < 2:
             return 100.0
         return round(100 * (self.ticks[1] - self.ticks[0]) / (self.high - self.ticks[0]), 3)
@@ -121,6 +123,7 @@ class IntervalScale:
     def tick_text(self, tick: float) -> str:
         """Print a tick with the decimals that tell it from its neighbours."""
         step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else 1.0
+        # The logarithm of 0.1 may come out slightly below −1, which would add a decimal.
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
         return rounded(tick, digits, ",").replace("-", "−")
 
@@ -139,20 +142,20 @@ class IntervalChart:
     rows: tuple[IntervalRow, ...]
     """The rows, from the top."""
     last_rows_on_phone: int = 0
-    """Number of the last rows that a telephone shows too."""
+    """Number of rows at the bottom that a telephone never hides."""
 
     @property
     def rows_hidden_on_phone(self) -> frozenset[int]:
-        """Indices of the rows that a telephone hides; none where that would save a row or two."""
-        count = len(self.rows)
-        if count <= MOST_ROWS_OF_PHONE + 1:
+        """Indices of the rows that a telephone hides; none where that would save a single row."""
+        row_count = len(self.rows)
+        if row_count <= MOST_ROWS_OF_PHONE + 1:
             return frozenset()
-        ends = self.last_rows_on_phone
-        return frozenset(range(MOST_ROWS_OF_PHONE - ends, count - ends))
+        last = self.last_rows_on_phone
+        return frozenset(range(MOST_ROWS_OF_PHONE - last, row_count - last))
 
     @property
     def label_width(self) -> int:
-        """Letters that the labels take beside the scales; longer ones wrap."""
+        """Width of the column of labels in characters; longer labels wrap."""
         widths = [max(len(row.label), len(row.note)) for row in self.rows]
         return min(max(widths, default=0) + 2, _WIDEST_LABEL)
 
@@ -160,12 +163,16 @@ class IntervalChart:
 def interval_scale(
     title: str, readings: Iterable[IntervalReading | None], *, left: str = "", right: str = ""
 ) -> IntervalScale:
-    """Return a scale that holds each interval, what is neutral and what is level, and no more."""
-    ends: list[float] = []
+    """Return a scale from the lowest to the highest value that the readings draw.
+
+    `title` says what is measured; `left` and `right` are what values on either side of neutral
+    mean.
+    """
+    values: list[float] = []
     for reading in readings:
         if reading is not None:
-            ends += _ends(reading)
-    low, high = min(ends, default=-1.0), max(ends, default=1.0)
+            values += _drawn_values(reading)
+    low, high = min(values, default=-1.0), max(values, default=1.0)
     room = _ROOM * (high - low) or 1.0
     low, high = low - room, high + room
     return IntervalScale(
@@ -173,25 +180,27 @@ def interval_scale(
     )
 
 
-def _ends(reading: IntervalReading) -> list[float]:
-    """Return all values that a reading's scale must reach."""
-    ends = list(reading.mark.ends)
+def _drawn_values(reading: IntervalReading) -> list[float]:
+    """Return every value of a reading that is drawn: intervals, the neutral value, the band."""
+    values = list(reading.mark.drawn_values)
     if reading.before is not None:
-        ends += reading.before.ends
-    ends += [end for end in (reading.neutral, *(reading.band or ())) if math.isfinite(end)]
-    return ends
+        values += reading.before.drawn_values
+    limits = (reading.neutral, *(reading.band or ()))
+    return values + [limit for limit in limits if math.isfinite(limit)]
 
 
 def _ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return round numbers within a range, some three to six, in equal steps."""
+    """Return some three to six round numbers from `low` to `high`, in equal steps."""
     power = 10.0 ** math.floor(math.log10((high - low) / _FEWEST_TICKS))
+    # The largest step that still gives enough ticks; the power itself always does.
     step = next(
         power * factor
         for factor in reversed(_STEPS)
         if (high - low) / (power * factor) >= _FEWEST_TICKS or factor == _STEPS[0]
     )
+    # 1e-9 keeps a tick at an end of the range, which rounding may put just outside.
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return tuple(step * number for number in range(first, last + 1))
+    return tuple(step * multiple for multiple in range(first, last + 1))
 
 
 def interval_chart(
@@ -199,26 +208,26 @@ def interval_chart(
     description: str,
     rows: Sequence[IntervalRow],
     *,
-    scales: Sequence[str],
+    scale_titles: Sequence[str],
     sides: tuple[str, str] = ("", ""),
     second_sides: tuple[str, str] = ("", ""),
     last_rows_on_phone: int = 0,
 ) -> IntervalChart:
-    """Return a chart of rows over scales with these titles.
+    """Return a chart with one scale for each of the `scale_titles`.
 
-    `sides` are what lies to the left and to the right of neutral on the first scale,
-    `second_sides` on the second; a telephone folds some rows, but none of the last
+    `sides` are what values to the left and to the right of neutral mean on the first scale,
+    `second_sides` on the second. A telephone hides some rows, but never the last
     `last_rows_on_phone`.
     """
-    chart_scales = []
-    for index, scale_title in enumerate(scales):
+    scales = []
+    for index, scale_title in enumerate(scale_titles):
         readings = [row.readings[index] for row in rows]
         left, right = sides if index == 0 else second_sides
-        chart_scales.append(interval_scale(scale_title, readings, left=left, right=right))
+        scales.append(interval_scale(scale_title, readings, left=left, right=right))
     return IntervalChart(
         title=title,
         description=description,
-        scales=tuple(chart_scales),
+        scales=tuple(scales),
         rows=tuple(rows),
         last_rows_on_phone=last_rows_on_phone,
     )

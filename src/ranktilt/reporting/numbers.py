@@ -1,4 +1,9 @@
-"""How numbers are printed: a function a kind of number, and a dash where it is undefined."""
+"""How numbers are printed: one function for each kind of number, and a dash where it is undefined.
+
+Functions that return a `str` print a number (`percent`, `signed`); those that end in ``_cell``
+make a cell of a table, and those that end in ``_cells`` return the function that makes the cells
+of a column. Minus is the sign −, not a hyphen.
+"""
 
 from __future__ import annotations
 
@@ -16,124 +21,146 @@ from ranktilt.measures.printing import signed as with_sign
 from ranktilt.reporting.document import Cell, Emphasis
 
 DASH = "–"
-"""Stands for a number that is not known."""
+"""Printed in place of a number that is undefined or not known."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 """Units of bytes."""
 _DAY = 86_400
 """Seconds of a day."""
 
 
-def number(value: float, show: Callable[[Any], str], **look: Any) -> Cell:
-    """Make a cell of a number as it is printed."""
+def number_cell(value: float, show: Callable[[Any], str], **look: Any) -> Cell:
+    """Make a cell of a number, which `show` prints; `look` are further fields of the cell."""
     return Cell(show(value), value, **look)
 
 
-def estimate(effect: Any, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
-    """Make a cell of a value and its interval (low, high), printed alike."""
-    ends_text = (show(effect.low), show(effect.high))
-    return Cell(show(effect.value) + mark, effect.value, ends=ends_text, **look)
+def estimate_cell(estimate: Any, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
+    """Make a cell of a value with its interval.
+
+    `estimate` has the fields ``value``, ``low`` and ``high``, and `show` prints each of them;
+    `mark`, such as a star, follows the value; `look` are further fields of the cell.
+    """
+    ends_text = (show(estimate.low), show(estimate.high))
+    return Cell(show(estimate.value) + mark, estimate.value, ends=ends_text, **look)
 
 
-def number_of(field: str, show: Callable[[Any], str], *, scale: float = 1) -> Callable[[Any], Cell]:
-    """Return what makes the cells of a column of numbers: ``number_of("queries", count)``."""
+def number_cells(
+    field: str, show: Callable[[Any], str], *, scale: float = 1
+) -> Callable[[Any], Cell]:
+    """Return the function that makes the cells of a column of numbers.
+
+    ``number_cells("queries", with_commas)`` takes a record and prints its field ``queries``, times
+    `scale`; a field may be a path, such as ``effect.p``.
+    """
     value_of = attrgetter(field)
 
-    def cell(row: Any) -> Cell:
-        return number(scale * value_of(row), show)
+    def make_cell(record: Any) -> Cell:
+        return number_cell(scale * value_of(record), show)
 
-    return cell
-
-
-def estimate_of(field: str, show: Callable[[float], str]) -> Callable[[Any], Cell]:
-    """Return what makes the cells of a column of values with their intervals."""
-    estimate_in = attrgetter(field)
-
-    def cell(row: Any) -> Cell:
-        return estimate(estimate_in(row), show)
-
-    return cell
+    return make_cell
 
 
-def moved(change: Change, none: Emphasis = "") -> Cell:
-    """Make a cell of a difference: starred if significant, strong if shown."""
+def estimate_cells(field: str, show: Callable[[float], str]) -> Callable[[Any], Cell]:
+    """Return the function that makes the cells of a column of values with intervals.
+
+    It takes a record and prints the estimate in its `field`, as `estimate_cell` does.
+    """
+    estimate_of = attrgetter(field)
+
+    def make_cell(record: Any) -> Cell:
+        return estimate_cell(estimate_of(record), show)
+
+    return make_cell
+
+
+def change_cell(change: Change, unshown: Emphasis = "") -> Cell:
+    """Make a cell of a difference, with a star where it is significant.
+
+    A difference that is shown (significant, with an interval that excludes 0) is strong; any other
+    has the emphasis `unshown`.
+    """
     star = "*" if change.p_corrected < ALPHA else ""
-    return estimate(
+    return estimate_cell(
         change,
         partial(change.amount, sign=True),
         star,
-        emphasis="strong" if change.is_shown else none,
+        emphasis="strong" if change.is_shown else unshown,
     )
 
 
 def decimal(value: float, digits: int = 1) -> str:
-    """Print a number with so many decimals: ``1,234.5``."""
-    return DASH if value != value else rounded(value, digits, ",").replace("-", "−")
+    """Print a number with this number of decimals and commas between thousands: ``1,234.5``."""
+    return DASH if math.isnan(value) else rounded(value, digits, ",").replace("-", "−")
 
 
 def short_decimal(value: float, digits: int = 2) -> str:
-    """Print a number with so many decimals, or with its first digit: ``0.004``."""
+    """Print a number with this number of decimals.
+
+    One that would be printed as 0 has its first significant digit instead: ``0.004``.
+    """
     text = decimal(value, digits)
     is_zero = not text.strip("−0.")
     return f"{value:.1g}".replace("-", "−") if value and is_zero else text
 
 
 def signed(value: float, digits: int = 1) -> str:
-    """Print a number with its sign; what rounds to nothing has none."""
-    return DASH if value != value else with_sign(value, digits)
+    """Print a number with its sign: ``+1.5``, but ``0.0`` where it rounds to 0."""
+    return DASH if math.isnan(value) else with_sign(value, digits)
 
 
 def fixed(value: float, digits: int = 2, undefined: str = DASH) -> str:
-    """Print a number with so many decimals and nothing between its thousands: ``1234.50``."""
-    return undefined if value != value else rounded(value, digits).replace("-", "−")
+    """Print a number with this number of decimals and no commas: ``1234.50``."""
+    return undefined if math.isnan(value) else rounded(value, digits).replace("-", "−")
 
 
 def always_signed(value: float, digits: int = 2) -> str:
-    """Print a number with its sign, also where it rounds to nothing: ``+0.00``."""
-    return DASH if value != value else rounded(value, digits, "+").replace("-", "−")
+    """Print a number with its sign, also where it rounds to 0: ``+0.00``."""
+    return DASH if math.isnan(value) else rounded(value, digits, "+").replace("-", "−")
 
 
 def percent(mean: float) -> str:
-    """Print a mean of 0 to 1 in percent, with one decimal and without the sign of percent."""
+    """Print a mean of 0 to 1 in percent, with one decimal and no percent sign: ``12.3``."""
     return decimal(100 * mean)
 
 
-def count(number: int) -> str:
-    """Print a number of things: ``1,234``."""
+def with_commas(number: int) -> str:
+    """Print a count with commas between thousands: ``1,234``."""
     return f"{number:,}"
 
 
 def ends(low: float, high: float, digits: int = 1) -> tuple[str, str]:
-    """Print both ends of an interval."""
+    """Print both ends of an interval, each with its sign."""
     return signed(low, digits), signed(high, digits)
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:
     """Print an interval in brackets; a dash where it is undefined."""
-    return DASH if low != low or high != high else f"[{', '.join(ends(low, high, digits))}]"
+    if math.isnan(low) or math.isnan(high):
+        return DASH
+    return f"[{', '.join(ends(low, high, digits))}]"
 
 
 def probability(p: float) -> str:
-    """Print a p-value with a relation sign."""
+    """Print a p-value with its relation sign: ``= .012`` or ``< .001``."""
     if math.isnan(p):
         return "undefined"
     return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".", 1)
 
 
 def p_value(p: float) -> str:
-    """Print a p-value without its relation sign, but for what is below."""
-    return DASH if p != p else probability(p).removeprefix("= ")
+    """Print a p-value for a table: ``.012``, and ``< .001`` for what is smaller."""
+    return DASH if math.isnan(p) else probability(p).removeprefix("= ")
 
 
 def size(size: float) -> str:
-    """Print bytes with three digits: ``11.3 MB``."""
+    """Print a number of bytes with two or three digits: ``11.3 MB``."""
     for unit in _UNITS:
-        if size < 999.5 or unit == _UNITS[-1]:
+        if size < 999.5 or unit == _UNITS[-1]:  # 999.5 would be printed as 1000
             break
         size /= 1000
     return f"{size:.0f} {unit}" if unit == "B" or size >= 99.95 else f"{size:.1f} {unit}"
 
 
 def ago(then: float) -> str:
-    """Say how long ago a time is, in days."""
+    """Say how many days ago a time is, in seconds since 1970."""
     days = int((time.time() - then) // _DAY)
     return "today" if days < 1 else f"{counted(days, 'day', 'days')} ago"

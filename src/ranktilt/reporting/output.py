@@ -1,4 +1,4 @@
-"""A result in any format: its view, then the format's renderer."""
+"""Print a result in any format: make its document (view), then use the format's renderer."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
         What to print.
     format : {"table", "markdown", "csv", "latex", "html"}, optional
         ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the
-        same. ``csv``: every number, unrounded; texts are no formulas. ``html``: a page.
+        same. ``csv``: every number, unrounded; no text in it can act as a formula of a spreadsheet.
+        ``html``: a page.
     notes : bool, optional
-        Whether to say how the tables are read and what a reader should know; not in CSV.
+        Whether to say how the tables are read and what a reader should know; CSV never does.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
 
 
 def _rendered(result: Any, format: str, *, notes: bool) -> str:
-    """Write a result in a format."""
+    """Return a result in a format other than CSV."""
     # Imported when it is used: a page needs other libraries than a terminal.
     if format == "html":
         from ranktilt.reporting.render.html import render
@@ -61,7 +62,11 @@ def _rendered(result: Any, format: str, *, notes: bool) -> str:
 def show(
     result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None
 ) -> None:
-    """Print a result for a terminal, by default the stream itself; plain text without one."""
+    """Print a result to a stream, in the colours and width of a terminal.
+
+    The terminal is by default the stream itself; if it is none, the result is printed as plain
+    text.
+    """
     from ranktilt.reporting.render.terminal import print_document
 
     with used_from_files(result):
@@ -69,8 +74,12 @@ def show(
 
 
 def _csv(result: Any) -> str:
-    """Write its rows, every number unrounded; `records` are those of a list that is no result."""
-    result = getattr(result, "audit", result)
+    """Return the rows of a result as CSV, every number unrounded.
+
+    The rows are the result's data frame, a document's `Document.data`, or the `records` of a list,
+    such as that of installed models.
+    """
+    result = getattr(result, "audit", result)  # of an audit that was loaded with its collection
     frame = getattr(result, "data", None)
     if hasattr(result, "frame"):
         frame = result.frame()
@@ -85,12 +94,12 @@ def _csv(result: Any) -> str:
 
 
 def _csv_value(value: Any) -> Any:
-    """Return a value as CSV holds it: several texts as one."""
+    """Return a value as CSV holds it: a tuple of texts as one text, with blanks between them."""
     return " ".join(value) if isinstance(value, tuple) else value
 
 
 def notebook(result: Any) -> str:
-    """Write the answer and the tables of a result for a notebook."""
+    """Return the findings and tables of a result as HTML for a notebook."""
     from ranktilt.reporting.render.html import html_fragment
 
     with used_from_files(result):

@@ -1,4 +1,8 @@
-"""What results ask of reporting: see `ranktilt.presenter`."""
+"""The functions by which results present themselves, such as `Result.frame` and notebooks.
+
+Results cannot import reporting, which imports them; they find this module through
+`ranktilt.presenter`.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,12 @@ __all__ = [
 
 
 def headline(result: Any) -> str:
-    """Return what a result says first, in one sentence."""
+    """Return the headline of a result: its leading finding in one sentence."""
     return view(result).headline
 
 
 def sentences(result: Any) -> str:
-    """Return a result's verdicts in words, one a line, or else what it says first."""
+    """Return a result's findings in words, one on each line; its headline where it has none."""
     document = view(result)
     lines = [line.text for line in document.lines(notes=False)]
     return "\n".join(lines or [document.headline])

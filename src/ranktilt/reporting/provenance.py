@@ -1,4 +1,8 @@
-"""How a result was made, as a section of a page: command, options, versions and notes."""
+"""How a result was made, as a section of a page: command, options, versions and notes.
+
+Every result has a *spec*: the options, inputs and versions that it was made from, by name. Titles
+of documents name the folder or file of a spec too.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,11 @@ from ranktilt.reporting.document import (
     Block,
     Code,
     Lines,
-    Pairs,
+    NamedValues,
     Section,
     Sentence,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 
@@ -25,17 +29,17 @@ _MOST_LISTED = 20
 _FIRST_LISTED = 3
 """Elements that are shown of a longer list; the file of the result holds all of them."""
 MOST_NAMED = 3
-"""Runs that a page's heading names."""
+"""Most runs that a title names; of more it gives the number."""
 _REPEATS = "the same inputs, options and versions give the same numbers"
-"""What the section says of repeating a result."""
-_NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
-"""Names of fields, where they are not the field's own."""
+"""What would happen if the result were made again, as part of a sentence."""
+_FIELD_NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
+"""Names of fields of a spec, where a page has others."""
 
 
 def folder(spec: Mapping[str, Any]) -> str:
     """Return the name of the folder or file that a result was made from; empty for none.
 
-    The folders above it are left out.
+    It is the last part of the path alone.
     """
     collection = spec.get("collection")
     if not isinstance(collection, Mapping):
@@ -45,26 +49,33 @@ def folder(spec: Mapping[str, Any]) -> str:
 
 
 def titled(kind: str, spec: Mapping[str, Any]) -> str:
-    """Name a result with its folder, where it has one: ``titled("Study of", spec)``."""
+    """Return the title of a result with its folder: ``titled("Study of", spec)``.
+
+    Without a folder the title ends before the preposition: ``Study``.
+    """
     name = folder(spec)
     return f"{kind} {name}" if name else kind.rpartition(" ")[0]
 
 
 def audited(runs: Sequence[str], spec: Mapping[str, Any]) -> str:
-    """Name an audit by its runs, and by the folder of its collection where it has one."""
+    """Return the title of an audit: its runs, and the folder of its collection if there is one."""
     names = join_words(list(runs)) if len(runs) <= MOST_NAMED else f"{len(runs)} rankers"
     collection = spec.get("collection")
     has_labels_alone = isinstance(collection, Mapping) and bool(
         collection.get("labels") and not collection.get("path")
     )
-    where = "" if has_labels_alone else folder(spec)
-    return f"Audit of {names} on {where}" if where else f"Audit of {names}"
+    collection_name = "" if has_labels_alone else folder(spec)
+    return f"Audit of {names} on {collection_name}" if collection_name else f"Audit of {names}"
 
 
 def provenance(
     spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: str = _REPEATS
 ) -> Section:
-    """Say how a result was made, and what making it again would give."""
+    """Return the section on how a result was made.
+
+    `notes` are sentences for its reader, and `repeats` says what would happen if the command were
+    run again.
+    """
     blocks: list[Block] = []
     sentences = tuple(map(Sentence, notes))
     if sentences:
@@ -77,19 +88,19 @@ def provenance(
     for name, value in spec.items():
         text = _text(value)
         if text and name not in ("command", "inputs"):
-            pairs.append((_NAMES.get(name, name.replace("_", " ")), text))
-    blocks.append(Pairs(pairs=tuple(pairs)))
+            pairs.append((_FIELD_NAMES.get(name, name.replace("_", " ")), text))
+    blocks.append(NamedValues(pairs=tuple(pairs)))
     if spec.get("inputs"):
         columns = (
             (name_column("file"), itemgetter("path")),
             (text_column("SHA-256"), itemgetter("sha256")),
         )
-        blocks.append(tabulated("Inputs", spec["inputs"], columns, audience="page"))
+        blocks.append(make_table("Inputs", spec["inputs"], columns, audience="page"))
     return Section("made", "How it was made", lead=lead, blocks=tuple(blocks), collapsed=True)
 
 
 def _text(value: Any) -> str:
-    """Write a value of a spec in words; empty for None."""
+    """Print a value of a spec in words; empty for None."""
     if isinstance(value, Mapping):
         fields = [(name, field) for name, field in value.items() if field is not None]
         return ", ".join(_field_text(name, field) for name, field in fields)
@@ -103,7 +114,7 @@ def _text(value: Any) -> str:
 
 
 def _list_text(values: Sequence[Any]) -> str:
-    """Write a list: in full, or its first values and how many follow."""
+    """Print a list: all values, or the first and how many follow."""
     if any(isinstance(value, Mapping) for value in values):
         return "\n".join(map(_text, values))
     if len(values) <= _MOST_LISTED:
@@ -114,6 +125,6 @@ def _list_text(values: Sequence[Any]) -> str:
 
 
 def _field_text(name: str, value: Any) -> str:
-    """Write a field with its name."""
+    """Print a field of a value with its name, and in parentheses a value with fields itself."""
     text = _text(value)
     return f"{name} ({text})" if isinstance(value, Mapping) else f"{name} {text}"

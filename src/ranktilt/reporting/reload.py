@@ -1,4 +1,8 @@
-"""An audit loaded for its reports: its collection, if the files are unchanged, and its lists."""
+"""Load an audit for a report: with its collection, if the files are unchanged, and its runs.
+
+An audit's *spec* names the files that it read, with a hash of each. The collection is read again
+only from files with these hashes: somebody else's audit must not make a page show your files.
+"""
 
 from __future__ import annotations
 
@@ -32,67 +36,76 @@ NO_COLLECTION = "The collection could not be opened again: "
 """Beginning of the note on a collection that cannot be opened."""
 NO_LISTS = "The ranked lists are left out: the audit keeps none (keep_top=0)."
 """Note on an audit without ranked lists."""
-NAMED = ("hub:", "irds:")
-"""How a collection begins that a library keeps."""
-_LONGEST_REASON = 120
-"""Most characters of a reason."""
+LIBRARY_PREFIXES = ("hub:", "irds:")
+"""Beginnings of the names of collections that a library keeps: the Hugging Face hub, ir_datasets.
+"""
+_LONGEST_NAME = 120
+"""Most characters of a file's name in a note."""
 _TOLERANCE = 1e-6
-"""Far below what one swapped pair changes, above what another processor's rounding does."""
+"""Largest difference of two values of a measure that counts as none.
+
+It is far below what two swapped documents change, and above what the rounding of another processor
+does.
+"""
 
 
 @dataclass(frozen=True)
 class LoadedAudit:
-    """An audit, and as much of its collection and runs as could be had."""
+    """An audit with its collection and runs, as far as these could be loaded."""
 
     audit: Audit
     """The audit."""
     collection: Collection | None = None
-    """None where it is gone or has changed."""
+    """The audited collection; None where its files are gone or have changed."""
     runs: tuple[Run, ...] = ()
     """Runs that the audit keeps, or that were passed, in its order and with distinct names."""
     notes: tuple[str, ...] = ()
-    """Why a part is missing, in sentences for the reader of a report."""
+    """Sentences for the reader of a report on why the collection or runs are missing."""
 
 
 @dataclass(frozen=True)
 class LoadedSourceAudits:
-    """Audits of several sources, each with as much of its collection and runs as could be had."""
+    """An audit of several sources, with the collection and runs of each as far as they loaded."""
 
     audit: SourceAudits
-    """The audits."""
+    """The audit of all sources."""
     parts: tuple[LoadedAudit, ...]
-    """One per source, in the order of the result's."""
+    """The audit of each source, in the order of the sources."""
 
     @property
     def collection(self) -> Collection | None:
-        """That of the first source; None where the whole is gone or has changed."""
+        """The collection of the first source; None where its files are gone or have changed."""
         return self.parts[0].collection
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Why a part is missing, each reason once."""
+        """Sentences on why a collection or runs are missing, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(part.notes for part in self.parts)))
 
 
 Loaded = LoadedAudit | LoadedSourceAudits
-"""An audit that was opened with its collection and runs."""
+"""An audit that was loaded with its collection and runs."""
 
 
 def reload_sources(
     result: SourceAudits, path: str | Path | None = None, *, collection: Collection | None = None
 ) -> LoadedSourceAudits:
-    """Read a collection of several sources again, and take it apart as audited; see `reload`."""
-    is_given = collection is not None
+    """Load an audit of several sources: split the collection by source, and load each audit.
+
+    `path` is the file of the result, near which a collection is searched. A `collection` that is
+    passed must be the audited one (`UserError`).
+    """
+    was_passed = collection is not None
     try:
         if collection is None:
             with forbid_fetching():
                 first = result.audits[0]
-                collection = _whole_collection(first, InputFiles.from_audit(first, path))
+                collection = _full_collection(first, InputFiles.from_audit(first, path))
         parts = tuple(
             reload(audit, collection=_audited_part(audit, collection)) for audit in result.audits
         )
     except UserError as error:
-        if is_given:
+        if was_passed:
             raise
         note = f"{NO_COLLECTION}{_reason(error)}."
         parts = tuple(LoadedAudit(audit, notes=(note,)) for audit in result.audits)
@@ -106,24 +119,22 @@ def reload(
     collection: Collection | None = None,
     runs: Iterable[Run] | None = None,
 ) -> LoadedAudit:
-    """Read an audit's collection again, and add the ranked lists that the audit keeps.
+    """Load an audit: read its collection again, and take the ranked lists that it keeps.
 
-    Nothing is ranked.
-
-    Files are looked for where the audit says, and a relative name also beside the audit's file and
-    in the folders above it; each must have the hash that it had, so that a file of somebody else's
-    can name no file of yours. Nothing is fetched. What could not be had has a note; what is given
-    and was not audited is refused (`UserError`).
+    Nothing is ranked or downloaded. Files are searched where the audit says; a relative name is
+    also searched in the folder of the audit's file, `path`, and in the folders above it. Each file
+    must have the hash that it had. A note says what could not be loaded. A `collection` or `runs`
+    that are passed must be the audited ones (`UserError`).
     """
-    is_given = collection is not None
+    was_passed = collection is not None
     try:
         if collection is None:
             with forbid_fetching():
                 collection = _collection(audit, InputFiles.from_audit(audit, path))
         collection = tested_part(audit, collection)
-        groups, judgments = _joined(audit, collection)
+        groups, judgments = _groups_and_judgments(audit, collection)
     except UserError as error:
-        if is_given:
+        if was_passed:
             raise
         if runs is not None:
             raise UserError(
@@ -161,8 +172,11 @@ def _with_runs(
     return LoadedAudit(audit, collection, tuple(runs), tuple(notes))
 
 
-def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
-    """Join an audit with its collection; `UserError` where they do not belong together."""
+def _groups_and_judgments(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
+    """Return the groups and judgments of a collection as an audit has them.
+
+    `UserError` where the collection has other groups or queries than the audit.
+    """
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
     if (ALL, *groups.names) != audit.groups:
@@ -177,7 +191,7 @@ def _joined(audit: Audit, collection: Collection) -> tuple[Groups, Judgments]:
 def _require_audited(
     audit: Audit, run: Run, collection: Collection, *, groups: Groups, judgments: Judgments
 ) -> None:
-    """Refuse a run that gives other values than the audit's."""
+    """Refuse a run whose values of the measures are not those of the audit."""
     if run.name not in audit.runs:
         raise unknown("run of the audit", run.name, audit.runs)
     judged_run = JudgedRun.from_run(run, collection, judgments)
@@ -194,31 +208,34 @@ def _require_audited(
 
 
 def _reason(error: UserError) -> str:
-    """Say why, for a page: it shows neither lines of files nor folders of this machine."""
+    """Return the reason of an error for a page, without content or folders of this machine."""
     if not isinstance(error, DataError):
         return str(error).removesuffix(".")
-    where = f"line {error.line} of " if error.line is not None else ""
-    return f"{where}{PurePath(error.path).name} is not what was expected"
+    line = f"line {error.line} of " if error.line is not None else ""
+    return f"{line}{PurePath(error.path).name} is not what was expected"
 
 
 def _collection(audit: Audit, files: InputFiles) -> Collection:
-    """Open the collection of an audit, as it was audited."""
-    return _audited_part(audit, _whole_collection(audit, files))
+    """Read the collection of an audit, without the sources that the audit left out."""
+    return _audited_part(audit, _full_collection(audit, files))
 
 
 def _audited_part(audit: Audit, collection: Collection) -> Collection:
-    """Leave out of a whole collection what the audit left out."""
+    """Leave out of a collection the sources that the audit left out.
+
+    An audit that is one of several has the reference and a single other source.
+    """
     spec = audit.spec.get("collection", {})
     if COMPARED in spec:
         reference, *_ = spec[COMPARED]
         (source,) = (name for name in spec["only_sources"] if name != reference)
         return again_apart(collection, source, spec[COMPARED])
-    left = spec.get("without_sources", ())
-    return collection.only_sources(name for name in collection.sources if name not in left)
+    left_out = spec.get("without_sources", ())
+    return collection.only_sources(name for name in collection.sources if name not in left_out)
 
 
-def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
-    """Open the collection of an audit, with labels from a file of their own."""
+def _full_collection(audit: Audit, files: InputFiles) -> Collection:
+    """Read the collection of an audit with all sources, and labels from their file."""
     from ranktilt.data.labels.labels import with_labels, with_names
 
     spec = audit.spec.get("collection", {})
@@ -238,7 +255,7 @@ def _whole_collection(audit: Audit, files: InputFiles) -> Collection:
 
 
 def _checked_path(files: InputFiles, name: str) -> Path:
-    """Return the path of a file that belongs to the collection and has the right hash."""
+    """Return the path of a file; `UserError` where the audit has no hash of it."""
     if name not in files.hashes:
         visible_name = files.visible_name(name)
         raise UserError(f"the audit does not say what was in {visible_name} (it has no hash of it)")
@@ -248,7 +265,7 @@ def _checked_path(files: InputFiles, name: str) -> Path:
 def _labels_alone(
     audit: Audit, spec: Mapping[str, Any], labels: LabelFile, files: InputFiles
 ) -> Collection:
-    """Make a collection of labels and judgments: the audit had no texts."""
+    """Read a collection that has labels and judgments but no texts."""
     from ranktilt.data.formats.judgments.qrels import read_qrels
     from ranktilt.data.labels.label_table import read_labels
     from ranktilt.data.labels.labels import from_labels
@@ -258,9 +275,9 @@ def _labels_alone(
     by = str(spec.get("by", "source"))
     qrels = None
     if "qrels" in spec:
-        qrels = read_qrels(_with_pairs(_checked_path(files, spec["qrels"]), spec)).drop("line")
+        qrels = read_qrels(_with_columns(_checked_path(files, spec["qrels"]), spec)).drop("line")
     unchanged = replace(labels, path=str(_checked_path(files, str(labels.path))))
-    # In the audit's order: that of the runs, some of which may be gone.
+    # Queries in the audit's order, which was that of its runs: some of these may be gone.
     return from_labels(
         read_labels(unchanged, by=by),
         queries=audit.queries,
@@ -272,13 +289,13 @@ def _labels_alone(
     )
 
 
-def _with_pairs(file: Path, spec: Mapping[str, Any]) -> str | Path:
-    """Return a file of judgments, followed by the columns that were named for it."""
+def _with_columns(file: Path, spec: Mapping[str, Any]) -> str | Path:
+    """Return the path of a file of judgments, followed by the columns that it was read with."""
     return f"{file}:{spec['qrels_read']}" if spec.get("qrels_read") else file
 
 
 def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
-    """Load a collection by its spec, also one that is a mix of several."""
+    """Load a collection by its spec; a mix of several collections from each of them."""
     if "mix" in spec:
         from ranktilt.data.mix import mix
 
@@ -295,18 +312,17 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         return bundled()
     from ranktilt.data.loading.load import load
 
-    is_in_library = path.startswith(NAMED)
+    is_in_library = path.startswith(LIBRARY_PREFIXES)
     has_hashes = any(PurePath(name).is_relative_to(path) for name in files.hashes)
     if not is_in_library and not has_hashes:
-        # It could be any folder of this machine.
+        # Without a hash, the path could be of any folder of this machine.
         raise UserError("the audit does not say what was in its files (it has no hashes of them)")
     split = spec.get("split")
     qrels: str | Path | None = None
     if spec.get("qrels") == NO_QRELS:
         qrels = NO_QRELS
-    elif split in files.hashes:
-        # The split was a file of judgments.
-        qrels = _with_pairs(files.base / str(split), spec)
+    elif split in files.hashes:  # then the split is the name of a file of judgments
+        qrels = _with_columns(files.base / str(split), spec)
     commit = f"@{spec['revision']}" if "revision" in spec else ""
     collection = load(
         f"{path}{commit}" if is_in_library else files.base / path,
@@ -321,10 +337,10 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
 
 
 def _require_no_new_files(collection: Collection, files: InputFiles) -> None:
-    """Raise a `UserError` if a folder holds more files than at the time of the audit."""
-    known = {files.base / name for name in files.hashes}
+    """Refuse a collection with files that were not there at the time of the audit."""
+    audited_files = {files.base / name for name in files.hashes}
     for file in map(Path, collection.spec.get("files", ())):
-        if file not in known:
+        if file not in audited_files:
             is_inside = file.is_relative_to(files.base)
             name = str(file.relative_to(files.base)) if is_inside else str(file)
             raise UserError(f"{files.visible_name(name)} has been added since the audit")
@@ -332,41 +348,44 @@ def _require_no_new_files(collection: Collection, files: InputFiles) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class InputFiles:
-    """The files of a collection as an audit names them, and where they lie now."""
+    """The files of a collection as an audit names them, and where they are now."""
 
     hashes: Mapping[str, str]
-    """SHA-256 of each file that was read, by the name that it had."""
+    """SHA-256 of each file that the audit read, by the path in the audit's spec."""
     folder: str | None
     """Folder of the collection, as the audit names it."""
     base: Path = Path()
-    """Folder of relative names."""
+    """Folder that relative paths are relative to."""
 
     @classmethod
     def from_audit(cls, audit: Audit, file: str | Path | None) -> InputFiles:
         """Find the folder in which all of the collection's files are unchanged.
 
+        It is the working directory, or else the folder of the audit's `file` or one above it.
+
         Raises
         ------
         UserError
-            If there is none: names a file that is gone or has changed.
+            If there is no such folder: names a file that is gone or has changed.
         """
         spec = audit.spec.get("collection", {})
         inputs = audit.spec.get("inputs", ())
         hashes = {str(record["path"]): str(record["sha256"]) for record in inputs}
         names = hashes.keys() - set(files_of_runs(audit.spec.get("runs", ())))
-        if str(spec.get("path", "")).startswith(NAMED) and "revision" in spec:
-            # The commit says what is in the hub's own files.
+        if str(spec.get("path", "")).startswith(LIBRARY_PREFIXES) and "revision" in spec:
+            # The commit identifies the content of the hub's files, so only others are checked.
             names &= {spec.get("split"), spec.get("labels")}
-        faults: list[tuple[int, str]] = []
+        faults: list[tuple[int, str]] = []  # number of existing files, and what is wrong
         for base in (Path(), *(() if file is None else Path(file).absolute().parents)):
             files = cls(hashes=hashes, folder=spec.get("path"), base=base)
             file_faults = (files._fault(name) for name in hashes if name in names)
             fault = next(filter(None, file_faults), "")
             if not fault:
                 return files
-            existing = sum(os.path.exists(base / name) for name in names)
-            faults.append((existing, fault))
-        # Further up, another file of the same name says nothing about this one.
+            existing_count = sum(os.path.exists(base / name) for name in names)
+            faults.append((existing_count, fault))
+        # The error is that of the folder with most files, either the working directory or that of
+        # the audit's file; in a folder above, a file of the same name is another file.
         _, fault = max(faults[:2], key=lambda count_and_fault: count_and_fault[0])
         raise UserError(fault)
 
@@ -382,11 +401,11 @@ class InputFiles:
         return "" if is_unchanged else f"{visible_name} has changed since the audit"
 
     def visible_name(self, name: str) -> str:
-        """Shorten a name to its part within the collection, or to its last part.
+        """Shorten a path to its part within the collection, or else to the file's name.
 
-        A page names no folder of this machine.
+        A page must not name folders of this machine.
         """
         path = PurePath(name)
         inside = self.folder is not None and path.is_relative_to(self.folder)
         text = str(path.relative_to(str(self.folder))) if inside else path.name
-        return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"
+        return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"

@@ -1,4 +1,8 @@
-"""The page that people look at: report(results, path) writes one page of one or more results."""
+"""`report`: write results as one HTML page, or as a table or figure of a paper.
+
+Results are read from their files where paths are given (`opened`); audits are loaded with their
+collection and runs, as far as these are still there. Several results become *parts* of one page.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ from ranktilt.reporting.views.audit.audit import view as audit_view
 from ranktilt.reporting.views.audit.source_audits import view as source_audits_view
 from ranktilt.training.study_result import TrainingStudy
 
-Given = Result | str | Path
+ResultOrPath = Result | str | Path
 """A result, or the path of its file."""
 
 RESULTS: tuple[type[Result], ...] = (
@@ -84,14 +88,14 @@ def laid_out() -> tuple[type[Result], ...]:
 
 
 _LONGEST_HEADLINE = 330
-"""Most characters of a headline that joins all results.
+"""Most characters of a headline that joins those of all results.
 
-If it would be longer, the headline is the first result's, with the number of the others.
+If it would be longer, the page has the headline of one result, and the number of the others.
 """
 
 
 def report(
-    results: Given | Sequence[Given],
+    results: ResultOrPath | Sequence[ResultOrPath],
     path: str | Path,
     *,
     collection: Collection | None = None,
@@ -132,7 +136,7 @@ def report(
     ------
     UserError
         If there is nothing to report, or the page would replace one of the results; if a collection
-        or runs are given beside several audits, or are not those that were audited.
+        or runs are given with several audits, or are not those that were audited.
     DataError
         If a file is no result, or cannot be read.
     """
@@ -149,8 +153,8 @@ def report(
     return target
 
 
-def _require_not_read(target: Path, sources: Sequence[Given]) -> None:
-    """Refuse to replace a file of a result by its page."""
+def _require_not_read(target: Path, sources: Sequence[ResultOrPath]) -> None:
+    """Refuse a target that is one of the files to read."""
     files = [source for source in sources if isinstance(source, str | Path)]
     for file in files:
         if os.path.realpath(file) == os.path.realpath(target):
@@ -164,7 +168,7 @@ def _paper_output(results: Sequence[Any], layout: str | Layout, path: Path) -> b
     from ranktilt.reporting.layouts.tables import paper_tables
 
     if isinstance(layout, str) and layout != PAPER:
-        layout_named(layout)  # refuses an unknown name, before the ending is looked at
+        layout_named(layout)  # raises for an unknown name, before the ending is checked
     name = layout if isinstance(layout, str) else layout.name
     tables = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
     ending = path.suffix.lower()
@@ -184,26 +188,27 @@ def _paper_output(results: Sequence[Any], layout: str | Layout, path: Path) -> b
 
 
 def opened(
-    results: Sequence[Given],
+    results: Sequence[ResultOrPath],
     kinds: Sequence[type[Result]] = RESULTS,
     *,
     collection: Collection | None = None,
     runs: Iterable[Run] | None = None,
 ) -> list[Any]:
-    """Read results, and the collections of audits (`LoadedAudit`).
+    """Read results from their files, and load audits with their collections and runs.
 
-    A file that is named twice counts once. `kinds` are the kinds of results that are allowed.
+    A file that is named twice counts once. `kinds` are the kinds of results that are allowed;
+    `collection` and `runs` belong to the only audit, and are read from files where they are None.
     """
-    sources = _read_once(results, kinds)
-    contents = [source.result for source in sources]
-    for result in contents:
+    read_results = _read_once(results, kinds)
+    bare_results = [read.result for read in read_results]
+    for result in bare_results:
         if not isinstance(result, tuple(kinds)):
             raise UserError(f"expected {_expected(kinds)}, or its file, got {shorten(result)}")
-    _require_one_audit(contents, collection=collection, runs=runs)
-    with used_from_files(*contents):  # an error names the file whose content causes it
+    _require_one_audit(bare_results, collection=collection, runs=runs)
+    with used_from_files(*bare_results):  # an error names the file whose content causes it
         return [
-            _reloaded(source.result, source.file, collection=collection, runs=runs)
-            for source in sources
+            _reloaded(read.result, read.file, collection=collection, runs=runs)
+            for read in read_results
         ]
 
 
@@ -217,26 +222,26 @@ class _ReadResult:
     """Its file; None for a result in memory."""
 
 
-def _read_once(results: Sequence[Given], kinds: Sequence[type[Result]]) -> list[_ReadResult]:
-    """Read the files among results, and drop what is named again."""
-    sources: dict[object, _ReadResult] = {}
+def _read_once(results: Sequence[ResultOrPath], kinds: Sequence[type[Result]]) -> list[_ReadResult]:
+    """Read the files among results, and leave out what was named before."""
+    read_results: dict[object, _ReadResult] = {}
     for result in results:
         if not isinstance(result, str | Path):
-            sources.setdefault(id(result), _ReadResult(result=result))
+            read_results.setdefault(id(result), _ReadResult(result=result))
             continue
         key = os.path.realpath(result)
-        if key not in sources:
-            sources[key] = _ReadResult(result=read_result(result, kinds), file=Path(result))
-    return list(sources.values())
+        if key not in read_results:
+            read_results[key] = _ReadResult(result=read_result(result, kinds), file=Path(result))
+    return list(read_results.values())
 
 
 def _require_one_audit(
     results: Sequence[Any], *, collection: Collection | None, runs: Iterable[Run] | None
 ) -> None:
-    """Refuse a collection or runs that cannot be matched with an audit."""
-    audits = sum(isinstance(result, Audit | SourceAudits) for result in results)
-    if audits != 1 and not (collection is None and runs is None):
-        raise UserError(f"a collection or runs belong to one audit, got {audits} audits")
+    """Refuse a collection or runs unless there is a single audit that they can belong to."""
+    audit_count = sum(isinstance(result, Audit | SourceAudits) for result in results)
+    if audit_count != 1 and not (collection is None and runs is None):
+        raise UserError(f"a collection or runs belong to one audit, got {audit_count} audits")
     if runs is not None and any(isinstance(result, SourceAudits) for result in results):
         raise UserError("runs belong to an audit of one source, got an audit of several sources")
 
@@ -244,7 +249,7 @@ def _require_one_audit(
 def _reloaded(
     result: Any, file: Path | None, *, collection: Collection | None, runs: Iterable[Run] | None
 ) -> Any:
-    """Open a result with its collection and runs, if it is an audit."""
+    """Load an audit with its collection and runs; return any other result as it is."""
     if isinstance(result, Audit):
         return reload(result, file, collection=collection, runs=runs)
     if isinstance(result, SourceAudits):
@@ -253,7 +258,7 @@ def _reloaded(
 
 
 def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> Any:
-    """Read a result of one of these kinds, whichever a file holds.
+    """Read a result from a file that may hold any of these kinds.
 
     Raises
     ------
@@ -262,8 +267,8 @@ def read_result(path: str | Path, kinds: Sequence[type[Result]] = RESULTS) -> An
     """
     path, expected = Path(path), _expected(kinds)
     commands = dict.fromkeys(kind.header.command.removeprefix("ranktilt ") for kind in kinds)
-    verbs = join_words(list(commands))
-    hint = f"ranktilt {verbs} {'writes' if len(commands) == 1 else 'write'} one with --json FILE"
+    writes = "writes" if len(commands) == 1 else "write"
+    hint = f"ranktilt {join_words(list(commands))} {writes} one with --json FILE"
     content = read_json(path, read_bytes(path), expected, f"; {hint}")
     format_name = content.get("format") if isinstance(content, dict) else None
     kind = next((kind for kind in RESULTS if kind.header.format == format_name), None)
@@ -290,7 +295,11 @@ def _expected(kinds: Sequence[type[Result]]) -> str:
 def report_page(
     results: Sequence[Loaded | Result], *, texts: bool = True, budget: int = BUDGET
 ) -> str:
-    """Write results as the parts of one page; their explorers share `budget` characters."""
+    """Return the HTML of one page whose parts are the results.
+
+    Their explorers (queries, lists and texts to look through) share `budget` characters; without
+    `texts` there are no explorers.
+    """
     if not results:
         raise UserError("a report needs a result, such as an audit")
     explorer_count = sum(map(_explorer_count, results))
@@ -303,14 +312,14 @@ def report_page(
 
 
 def _explorer_count(result: Any) -> int:
-    """Return for how many audits of a result a page can have an explorer."""
+    """Return how many explorers the page of a result can have: one for each of its audits."""
     if isinstance(result, LoadedSourceAudits):
         return len(result.parts)
     return int(isinstance(result, LoadedAudit))
 
 
 def _page(result: Loaded | Result, budget: int) -> Document:
-    """Return the content of a result's page; each explorer has `budget` characters."""
+    """Return the document of a result; each explorer may have `budget` characters."""
     with used_from_files(result):
         if isinstance(result, LoadedAudit):
             return audit_view(result, budget=budget)
@@ -320,10 +329,10 @@ def _page(result: Loaded | Result, budget: int) -> Document:
 
 
 def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
-    """Join pages in the order given; only the headline follows `order`, indices of pages.
+    """Join documents to one, whose sections stand in the order of `pages`.
 
-    The first page of `order` also gives the first screen: its meaning, and the figure that shows
-    its answer (`Document.first_figure`).
+    `order` are indices of pages, the page with the largest finding first. The headline follows it,
+    and the first page in it gives the first screen: meaning and first figure.
     """
     titles = _distinct([page.kind for page in pages])
     sections: list[Section] = []
@@ -355,7 +364,7 @@ def _joined(pages: Sequence[Document], order: Sequence[int]) -> Document:
 
 
 def _part_section(section: Section, title: str, number: int) -> Section:
-    """Make a section of a page a section of its part, with an anchor of its own."""
+    """Return a section as one of a part of the page: its anchor and heading name the part."""
     return replace(
         section,
         name=f"part{number}-{section.name}",
@@ -372,13 +381,13 @@ def _first_screen(page: Document) -> list[Section]:
 
 
 def _first_of(titles: Sequence[str], pages: Sequence[Document], first: int) -> str:
-    """Return the headline of one page, and how many others there are."""
+    """Return the headline of the page with index `first`, and how many others there are."""
     others = counted(len(pages) - 1, "other result", "other results")
     return f"{titles[first]}: {pages[first].headline} And {others}."
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:
-    """Add numbers to titles that come more than once."""
+    """Add numbers to titles that occur more than once."""
     totals, numbers = Counter(titles), Counter[str]()
     distinct = []
     for title in titles:

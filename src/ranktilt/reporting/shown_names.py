@@ -1,7 +1,7 @@
-"""How names stand in sentences: long ones are shortened, and right-to-left ones keep to themselves.
+"""How names are shown in sentences: long ones are shortened, right-to-left ones are isolated.
 
-A name in Hebrew or Arabic would turn the numbers after it around. On a page it stands in a mark of
-its own (``<bdi>``), in print between U+2068 and U+2069.
+A name in Hebrew or Arabic would reverse the order of the numbers after it. To isolate it, a page
+puts it into a ``<bdi>`` element, and text puts it between the characters U+2068 and U+2069.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections import Counter
 from collections.abc import Iterable
 
 LONGEST_NAME = 40
-"""Letters of a name that a page shows whole."""
+"""Most characters of a name that a page does not shorten."""
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
-"""Letters that are written from right to left, as a part of a pattern."""
-_LETTERS = r"[^\s,;:()\[\]|]"
-"""A sign within a word."""
-_WORD = rf"{_LETTERS}*[{_RIGHT_TO_LEFT}](?:{_LETTERS}*[^\s,;:()\[\]|.])?"
-"""A word with a letter that is written from right to left."""
-_STRETCH = re.compile(rf"({_WORD}(?:[ \u00a0]+{_WORD})*)")
+"""Ranges of letters that are written from right to left, for a character class of a pattern."""
+_WORD_CHARACTER = r"[^\s,;:()\[\]|]"
+"""A character within a word."""
+_WORD = rf"{_WORD_CHARACTER}*[{_RIGHT_TO_LEFT}](?:{_WORD_CHARACTER}*[^\s,;:()\[\]|.])?"
+"""A word that has a letter written from right to left; it does not end with a full stop."""
+_PHRASE = re.compile(rf"({_WORD}(?:[ \u00a0]+{_WORD})*)")
 """Words of this kind, and the blanks between them."""
 _RIGHT_TO_LEFT_LETTER = re.compile(f"[{_RIGHT_TO_LEFT}]")
-"""Looked for first: `_STRETCH` takes a second for a word of 10,000 other letters."""
+"""Searched first, because `_PHRASE` takes a second for a word of 10,000 other letters."""
 _ISOLATE = "\u2068"
 """Unicode's first strong isolate: text up to `_END` does not affect the direction around it."""
 _END = "\u2069"
@@ -29,25 +29,25 @@ _END = "\u2069"
 
 
 def direction_parts(text: str) -> list[tuple[str, bool]]:
-    """Split a text into parts, each with whether it is words from right to left."""
+    """Split a text into parts, and tell of each whether it is written from right to left."""
     if not _RIGHT_TO_LEFT_LETTER.search(text):
         return [(text, False)] if text else []
-    parts = _STRETCH.split(text)
-    return [(part, bool(_STRETCH.fullmatch(part))) for part in parts if part]
+    parts = _PHRASE.split(text)
+    return [(part, bool(_PHRASE.fullmatch(part))) for part in parts if part]
 
 
 def isolated(text: str) -> str:
-    """Put words from right to left between the marks that keep what follows in its place."""
+    """Put words from right to left between the characters that isolate their direction."""
     if not _RIGHT_TO_LEFT_LETTER.search(text):
         return text
-    return _STRETCH.sub(rf"{_ISOLATE}\1{_END}", text)
+    return _PHRASE.sub(rf"{_ISOLATE}\1{_END}", text)
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the long ones among names with what is shown of each; no two are shown alike.
+    """Return the long names among `names` with their shortened forms, which are all different.
 
-    The middle is left out: names of files begin alike and differ at their ends. Where that does not
-    tell two names apart, both are shown whole.
+    The middle is left out, because names of files begin alike and differ at their ends. Names that
+    would have the same shortened form are missing, so that they are shown in full.
     """
     long_names = [name for name in dict.fromkeys(names) if len(name) > LONGEST_NAME]
     shortened = {name: middle_out(name, LONGEST_NAME) for name in long_names}

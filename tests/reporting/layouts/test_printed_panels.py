@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
+from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, single_section
 from ranktilt.reporting.layouts.cells import CellFile
 from ranktilt.reporting.layouts.layout import layouts
 from ranktilt.reporting.layouts.selection import PaperCell
@@ -261,7 +261,7 @@ class TestStructure:
             tables=(Table("Query: \\[a_b\\]", columns, (row,)),),
         )
         lines = latex_document(
-            Document(kind="", headline="", sections=printed([panels]))
+            Document(kind="", headline="", sections=single_section([panels]))
         ).splitlines()
         assert lines[1] == r"\begin{table*}[t]"
         assert lines[5:13] == [

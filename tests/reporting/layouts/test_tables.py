@@ -20,7 +20,7 @@ from ranktilt.reporting.document import Panels, Table
 from ranktilt.reporting.layouts.cells import CellFile, read_cells
 from ranktilt.reporting.layouts.layout import Layout, layouts
 from ranktilt.reporting.layouts.selection import PaperCell
-from ranktilt.reporting.layouts.tables import Source, paper_document, paper_tables
+from ranktilt.reporting.layouts.tables import GivenResult, paper_document, paper_tables
 from ranktilt.reporting.layouts.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
 from tests.explaining.checks import toy_check
@@ -42,7 +42,7 @@ DAI = layouts()["dai-3"]
 DATASETS, SYSTEMS, MEASURES = ("nq", "sci"), ("BM25", "ANCE"), ("AP@1", "nDCG@1")
 
 
-def panels(results: Sequence[Source], layout: str, **options: Any) -> list[Panels]:
+def panels(results: Sequence[GivenResult], layout: str, **options: Any) -> list[Panels]:
     return [
         block
         for block in paper_document(results, layout, **options).blocks("latex")
@@ -50,7 +50,7 @@ def panels(results: Sequence[Source], layout: str, **options: Any) -> list[Panel
     ]
 
 
-def names(*results: Source) -> list[str]:
+def names(*results: GivenResult) -> list[str]:
     return [block.name for block in panels(results, "paper")]
 
 
@@ -338,7 +338,7 @@ class TestFormats:
     ],
 )
 def test_what_makes_no_table(
-    results: list[Source], layout: str, options: dict[str, Any], message: str
+    results: list[GivenResult], layout: str, options: dict[str, Any], message: str
 ) -> None:
     with refused(f"{message}…"):
         paper_tables(results, layout, **{"format": "latex", **options})

@@ -57,7 +57,7 @@ def _figure(
         {audits.reference: reference, "rewrites": rewrites},
         x="temperature of the rewrites (Relative Δ)",
         y=f"{quantity}, %",
-        names=ticks,
+        tick_names=ticks,
         domain=[0.0, max(10.0, *values) * 1.1],
     )
     text = f"Δ: Relative Δ in %; + favours {audits.reference}."

@@ -73,7 +73,7 @@ def draw_exposures(comparison: Comparison) -> tuple[Figure, ...]:
             y="exposure ratio",
             dodge=0.02,
             domain=(0.0, highest * 1.1),
-            names={float(number): system for number, system in enumerate(systems)},
+            tick_names={float(number): system for number, system in enumerate(systems)},
         ),
     )
     return (figure,)

@@ -95,7 +95,7 @@ def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
             x="rank",
             y=f"share of the items of {group}, %",
             domain=(0.0, max(rows["share"].to_list()) * 1.1),
-            names=dict(bins.iter_rows()),
+            tick_names=dict(bins.iter_rows()),
         ),
     )
     return (figure,)

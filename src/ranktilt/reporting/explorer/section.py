@@ -1,4 +1,8 @@
-"""The explorer's part of a page: the queries that matter most, their ranked lists and texts."""
+"""The explorer of a page as a block of its document: queries, ranked lists and texts.
+
+The queries come in the order of what they contribute to the tilt on the audit's first pair of
+groups. *Twins* are versions of one document in both groups.
+"""
 
 from __future__ import annotations
 
@@ -21,39 +25,39 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 
 BUDGET = 2_450_000
-"""Characters, so that a page with texts stays below 3 MB."""
+"""Characters that lists and texts may take, so that a page with texts stays below 3 MB."""
 DEPTH = 10
-"""Ranks that are shown, unless another number is asked for."""
+"""Number of first results of each list, unless another number is passed."""
 MOST = 50
-"""Queries of the table for readers without scripts."""
+"""Most queries of the table for readers without scripts."""
 _QUERY_LETTERS = 120
-"""Letters of a query in that table."""
+"""Most characters of a query in that table."""
 
 
-def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
+def explorer(loaded: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
     """Collect the queries, ranked lists and texts of an audit for its page.
 
     Parameters
     ----------
-    opened : LoadedAudit
+    loaded : LoadedAudit
         The audit with its collection and runs.
     budget : int, optional
         Characters that lists and texts may take together.
     depth : int, optional
-        Results of each list.
+        Number of first results of each list.
 
     Returns
     -------
     Explorer or None
-        None where there is nothing to look through.
+        None where the collection or the runs are missing, or nothing was measured.
     """
-    audit, collection, runs = opened.audit, opened.collection, opened.runs
+    audit, collection, runs = loaded.audit, loaded.collection, loaded.runs
     if collection is None or not runs or not audit.queries or not (audit.measures or audit.pairs):
         return None
     groups = grouping(collection, audit.spec.get("by"), audit.groups, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
-    names = tuple(run.name for run in runs)
-    numbers = Numbers.from_audit(audit, names)
+    run_names = tuple(run.name for run in runs)
+    numbers = Numbers.from_audit(audit, run_names)
     order = numbers.order(audit.primary_index if audit.measures else 0)
     ties = str(audit.spec.get("ties", "expected"))
     lists = ranked_lists(collection, groups, judgments, runs, order=order, depth=depth, ties=ties)
@@ -61,7 +65,7 @@ def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -
         audit=audit,
         collection=collection,
         groups=groups,
-        runs=names,
+        runs=run_names,
         order=order,
         numbers=numbers,
         lists=lists,
@@ -70,15 +74,15 @@ def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -
     packed = material.fitted(budget)
     return Explorer(
         caption="Queries, ranked lists and texts" if packed.texts else "Queries and ranked lists",
-        description=" ".join(_says(material, packed)),
+        description=" ".join(_description(material, packed)),
         lists=packed.lists,
         texts=packed.texts,
         rows=query_rows(material, packed.queries),
     )
 
 
-def _says(material: Material, packed: Packed) -> Iterator[str]:
-    """Say what the page carries and what it leaves out."""
+def _description(material: Material, packed: Packed) -> Iterator[str]:
+    """Yield sentences on the queries, lists and texts that the page holds and leaves out."""
     yield _queries_sentence(material, packed)
     yield _lists_sentence(material)
     if material.audit.spec.get("rounding") == "paper" and material.numbers.pairs:
@@ -91,7 +95,7 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
 
 
 def _queries_sentence(material: Material, packed: Packed) -> str:
-    """Say which queries are shown."""
+    """Say how many of the audit's queries are shown, and which."""
     query_count = len(material.audit.queries)
     if packed.queries < query_count:
         return (
@@ -104,7 +108,7 @@ def _queries_sentence(material: Material, packed: Packed) -> str:
 
 
 def _lists_sentence(material: Material) -> str:
-    """Say which ranks of which rankers are shown."""
+    """Say how many results of how many rankers are shown, and which others."""
     run_count, audited_count = len(material.runs), len(material.audit.runs)
     rankers = counted(audited_count, "ranker", "rankers")
     if run_count != audited_count:
@@ -122,15 +126,16 @@ def _lists_sentence(material: Material) -> str:
 
 
 def _texts_sentences(material: Material, packed: Packed) -> Iterator[str]:
-    """Yield what is to be said of missing texts."""
-    needed = material.needed(packed.queries)
+    """Yield sentences on texts that are missing or cut."""
+    needed_count = material.needed(packed.queries)
     if not packed.texts:
-        if not only_labels(material.collection):  # nobody expects texts of labels
+        # An audit of labels alone never had texts, which its reader knows.
+        if not only_labels(material.collection):
             yield "The documents have no texts to show."
-    elif packed.documents < needed:
+    elif packed.documents < needed_count:
         yield (
-            f"The page includes the texts of {packed.documents:,} of {needed:,} documents, those "
-            "that the first queries need."
+            f"The page includes the texts of {packed.documents:,} of {needed_count:,} documents, "
+            "those that the first queries need."
         )
     if packed.cut:
         texts = counted(packed.cut, "text is", "texts are")
@@ -149,13 +154,19 @@ def _order_reason(material: Material) -> str:
 
 
 def query_rows(material: Material, queries: int) -> Table:
-    """Make a table of the queries that contribute most, for readers without scripts and paper."""
+    """Return the table of the queries that contribute most, for readers without scripts and print.
+
+    `queries` is how many queries the explorer holds.
+    """
     row_count = min(queries, MOST)
     rows = []
-    queries_in_order = material.queries.head(row_count).iter_rows()
-    for (name, text), query in zip(queries_in_order, material.order, strict=False):
-        cells = [_cell(material, run, query) for run in range(len(material.runs))]
-        rows.append(Row((_query_cell(name, text), *cells)))
+    ids_and_texts = material.queries.head(row_count).iter_rows()
+    for (query_id, text), query_index in zip(ids_and_texts, material.order, strict=False):
+        cells = [
+            _number_cell(material, run_index, query_index)
+            for run_index in range(len(material.runs))
+        ]
+        rows.append(Row((_query_cell(query_id, text), *cells)))
     words = _column_words(material)
     columns = [Column(words.title, hint=words.hint) for _ in material.runs]
     return Table(
@@ -175,17 +186,17 @@ def _rows_caption(material: Material, row_count: int) -> str:
     return f"{caption}, first {_order_reason(material)}" if material.numbers.pairs else caption
 
 
-def _query_cell(name: str, text: str) -> Cell:
-    """Print the text of a query, cut to a line; its id where it has none."""
+def _query_cell(query_id: str, text: str) -> Cell:
+    """Return the cell of a query's text with its id as note; of the id where it has no text."""
     if not text.strip():
-        return Cell(name)
-    brief = text if len(text) <= _QUERY_LETTERS else text[: _QUERY_LETTERS - 1] + "…"
-    return Cell(brief, note=name)
+        return Cell(query_id)
+    short_text = text if len(text) <= _QUERY_LETTERS else text[: _QUERY_LETTERS - 1] + "…"
+    return Cell(short_text, note=query_id)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ColumnWords:
-    """Words about the numbers that each run has for a query."""
+    """Title, hint and note for the columns of numbers, one for each run."""
 
     title: str
     """Heading of the column."""
@@ -196,7 +207,7 @@ class _ColumnWords:
 
 
 def _column_words(material: Material) -> _ColumnWords:
-    """Return the words about the numbers that are shown: of a pair, or of a measure."""
+    """Return the words for the columns, by what `_number_cell` prints in them."""
     pairs, audit = material.numbers.pairs, material.audit
     if not pairs:
         primary = repr(audit.primary_measure)
@@ -219,18 +230,23 @@ def _column_words(material: Material) -> _ColumnWords:
     )
 
 
-def _cell(material: Material, run: int, query: np.int64) -> Cell:
-    """Print one run's number for one query."""
+def _number_cell(material: Material, run_index: int, query_index: np.int64) -> Cell:
+    """Return the cell of one run's number for one query.
+
+    This is the query's part of the tilt on the first pair of groups; without judgments, wins and
+    losses of twins; without groups, the value of the primary measure.
+    """
     numbers, audit = material.numbers, material.audit
     if not numbers.pairs:
-        value = float(numbers.values[run, audit.primary_index, audit.groups.index(ALL), query])
+        all_index = audit.groups.index(ALL)
+        value = float(numbers.values[run_index, audit.primary_index, all_index, query_index])
         return Cell(percent(value), value)
     if not audit.measures:
-        wins, losses, ties = numbers.heads[run, 0, query].tolist()
+        wins, losses, ties = numbers.heads[run_index, 0, query_index].tolist()
         if not wins + losses + ties:
             return Cell(DASH, float("nan"))
         return Cell(f"{wins} : {losses}", wins - losses)
-    value = float(numbers.tilt[run, 0, audit.primary_index, query])
+    value = float(numbers.tilt[run_index, 0, audit.primary_index, query_index])
     tone: Tone = ""
     if value > 0:
         tone = "first"

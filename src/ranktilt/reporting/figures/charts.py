@@ -1,4 +1,9 @@
-"""Charts as Vega-Lite specifications, from plain arrays."""
+"""Charts as Vega-Lite specifications, from plain arrays: one function for each kind of chart.
+
+A *tone* is the colour and shape of a mark, by its meaning: which side is favoured, or a verdict.
+The text that appears when a mark is pointed at is its *tip*. In every function, ``x`` and ``y``
+are the titles of the axes, ``across`` and ``up`` the axes themselves.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +26,21 @@ from ranktilt.reporting.figures.drawing import (
     X,
     Y,
     axis,
-    bars,
     chart,
     distinct_labels,
     dots,
-    known_size,
+    finite_number,
+    interval_lines,
+    is_size_known,
     layer,
-    number,
-    plain,
-    reach,
-    roomy,
+    level_band,
+    range_around_zero,
+    range_with_room,
+    reference_line,
     row_axis,
-    series,
-    strip,
-    tones,
-    zero,
+    series_channel,
+    single_line,
+    tone_channels,
 )
 from ranktilt.reporting.shown_names import middle_out
 from ranktilt.reporting.tones import Tone
@@ -43,23 +48,23 @@ from ranktilt.reporting.tones import Tone
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Ranks that an axis labels."""
 _FEW_POINTS = 500
-"""Number of points below which each of them is drawn large."""
+"""Number of points from which on each of them is drawn small."""
 _ROOM = 0.08
 """Share of an axis that is left free at either end."""
-_LINE_HEIGHT = 24
-"""Pixels of a row."""
+_ROW_HEIGHT = 24
+"""Height of a row in pixels."""
 _LABEL_GAP = "\u2003" * 3
 """Blanks between two parts of a label."""
 _NAME_LETTERS = 24
-"""Most letters of a name beside other text."""
+"""Most characters of a name that shares its line with other text."""
 _LINE_LETTERS = 40
-"""Most letters of a name that is alone in its line."""
+"""Most characters of a name that is alone in its line."""
 _MOST_LABELLED = 12
-"""Most points that each have their name."""
+"""Most points of a scatter plot that are labelled with their names."""
 _LARGEST_DELTA = 205.0
 """Largest Relative Δ on an axis: 200, the largest possible value, and some room."""
 _TIP = {"field": "tip"}
-"""Field of the text that appears at a mark."""
+"""Channel of the text that appears when a mark is pointed at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +72,7 @@ class Mark:
     """One value with its interval, and the values to compare it with."""
 
     label: str
-    """What the value is of."""
+    """Name of what has the value, such as a ranker."""
     value: float
     """The value."""
     low: float
@@ -75,38 +80,41 @@ class Mark:
     high: float
     """Upper end of the interval."""
     tone: Tone = ""
-    """Verdict on it, as colour and shape of its mark."""
+    """Verdict on the value, which the colour and shape of the mark show."""
     inner: float = float("nan")
     """Half-width of a second interval around the value, drawn thick; NaN for none."""
     detectable: float = float("nan")
-    """Smallest difference from `neutral` that is found four times in five; NaN or 0 for none."""
+    """Smallest difference from `neutral` that is detected four times in five (power 80 %).
+
+    NaN or 0 where it is not drawn.
+    """
     neutral: float = 0.0
     """The value that favours nobody."""
     band: tuple[float, float] = (0.0, 0.0)
-    """Range that random labels give; both 0 for none."""
+    """Range that random labels give; (0, 0) for none."""
     hover: tuple[str, ...] = ()
-    """Lines shown when pointed at; its numbers by default."""
+    """Lines shown when the mark is pointed at; label, value and interval by default."""
 
     @property
     def is_detected(self) -> bool:
-        """Whether it is shown not to be neutral: an inconclusive one is not, wherever it lies."""
+        """Whether the value is shown not to be neutral; never for an inconclusive verdict."""
         return self.tone != "unsure" and (self.low > self.neutral or self.high < self.neutral)
 
     @property
     def tip(self) -> str:
-        """Text shown when pointed at."""
+        """Text shown when the mark is pointed at."""
         if self.hover:
-            return "\n".join(map(plain, self.hover))
+            return "\n".join(map(single_line, self.hover))
         interval = f"{self.value:+.4g} [{self.low:+.4g}, {self.high:+.4g}]".replace("-", "−")
-        return f"{plain(self.label)}: {interval}"
+        return f"{single_line(self.label)}: {interval}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScatterPoint:
-    """One mark in the plane, with an interval along either axis where it is known."""
+    """One point of a scatter plot, with an interval along either axis where it is known."""
 
     mark: Mark
-    """Name, and value on the vertical axis."""
+    """Name of the point, and its value and interval on the vertical axis."""
     x: float
     """Value on the horizontal axis."""
     low: float = float("nan")
@@ -120,7 +128,7 @@ class Point:
     """One point of a line, with its interval."""
 
     x: float
-    """Place on the horizontal axis."""
+    """Value on the horizontal axis."""
     value: float
     """The value."""
     low: float
@@ -128,13 +136,17 @@ class Point:
     high: float
     """Upper end of the interval."""
     label: str = ""
-    """Shown when pointed at."""
+    """Text shown when the point is pointed at."""
 
 
 def histogram(
     shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %"
 ) -> Drawing:
-    """Draw distributions over the same bins, one above the other."""
+    """Draw histograms over each other.
+
+    `shares` are the heights of the bars of each distribution, in percent, and `edges` the borders
+    of the bins, which are the same for all.
+    """
     borders = np.asarray(edges, dtype=np.float64)
     rows = []
     for name, heights in shares.items():
@@ -144,7 +156,7 @@ def histogram(
     up = axis(y, field=Y, scale={"zero": True}, stack=None)
     is_overlaid = len(shares) > 1
     mark = {"type": "bar", "opacity": 0.55 if is_overlaid else 0.9, "strokeWidth": 1}
-    colour = series(list(shares), COLOURS, legend=is_overlaid)
+    colour = series_channel(list(shares), COLOURS, legend=is_overlaid)
     columns = layer(
         rows,
         mark,
@@ -160,23 +172,25 @@ def histogram(
 
 
 def _bin_row(name: str, low: float, high: float, height: float) -> dict[str, Any]:
-    """Return the data of a histogram's bin."""
+    """Return the row of data of one bin of a histogram."""
     return {
-        "name": plain(name),
-        X: number(low),
-        "end": number(high),
-        Y: number(height),
+        "name": single_line(name),
+        X: finite_number(low),
+        "end": finite_number(high),
+        Y: finite_number(height),
         "zero": 0,
-        "tip": f"{plain(name)}, {low:.4g}–{high:.4g}: {height:.1f} %",
+        "tip": f"{single_line(name)}, {low:.4g}–{high:.4g}: {height:.1f} %",
     }
 
 
 def clouds(
-    groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: bool = False
+    groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, has_links: bool = False
 ) -> Drawing:
     """Draw groups of points in the plane, each group with a colour and a shape.
 
-    A point's label shows when pointed at; `joined` links points with the same index.
+    A group has an array with two coordinates for each point, and a label for each, which shows when
+    the point is pointed at. `has_links` draws a line between the first points of the groups,
+    between the second points, and so on.
     """
     rows = []
     for name, (points, labels) in groups.items():
@@ -184,18 +198,18 @@ def clouds(
         for index, ((x, y), label) in enumerate(zip(coordinates, labels, strict=True)):
             rows.append(
                 {
-                    "name": plain(name),
-                    X: number(x, 4),
-                    Y: number(y, 4),
-                    "tip": plain(label),
+                    "name": single_line(name),
+                    X: finite_number(x, 4),
+                    Y: finite_number(y, 4),
+                    "tip": single_line(label),
                     "pair": index,
                 }
             )
-    across = axis("", roomy([row[X] for row in rows]), field=X, axis=None)
-    up = axis("", roomy([row[Y] for row in rows]), field=Y, axis=None)
+    across = axis("", range_with_room([row[X] for row in rows]), field=X, axis=None)
+    up = axis("", range_with_room([row[Y] for row in rows]), field=Y, axis=None)
     names = list(groups)
     links = layer(
-        rows if joined else [],
+        rows if has_links else [],
         {"type": "line", "color": DIM, "size": 0.75, "opacity": 0.6},
         x=across,
         y=up,
@@ -208,8 +222,8 @@ def clouds(
         x=across,
         y=up,
         tooltip=_TIP,
-        color=series(names, COLOURS),
-        shape=series(names, SHAPES),
+        color=series_channel(names, COLOURS),
+        shape=series_channel(names, SHAPES),
     )
     # Without the shift key the wheel scrolls the page.
     zoom = {"type": "interval", "zoom": "wheel![event.shiftKey]"}
@@ -224,13 +238,15 @@ def lines(
     y: str,
     band: float = 0.0,
     dodge: float = 0.0,
-    names: Mapping[float, str] | None = None,
+    tick_names: Mapping[float, str] | None = None,
     domain: Sequence[float] | None = None,
 ) -> Drawing:
     """Draw a line for each series through points with intervals.
 
-    `names` are labels of the axis by their x; `dodge` sets the series apart along x; a `domain`
-    of y leaves the line at zero out.
+    `points` are those of each series by its name. `band` is the half-width of a shaded band around
+    0; `dodge` moves each series sideways by so much from the one before, so that none hides
+    another; `tick_names` are the labels of the horizontal axis by their positions, the numbers by
+    default; `domain` is the range of the vertical axis, whose line at 0 is then left out.
     """
     middle = (len(points) - 1) / 2
     rows = []
@@ -241,37 +257,40 @@ def lines(
     ticks = sorted({point.x for point in all_points})
     room = _ROOM * (ticks[-1] - ticks[0] or 1.0)
     x_ticks: Drawing = {"values": ticks, "grid": False, "format": "~g"}
-    if names:
-        cases = [f"datum.value === {at:g} ? {name!r} : " for at, name in names.items()]
+    if tick_names:
+        # An expression of Vega's that looks up the label: a chain of conditions, else nothing.
+        cases = [
+            f"datum.value === {position:g} ? {name!r} : " for position, name in tick_names.items()
+        ]
         x_ticks["labelExpr"] = "".join(cases) + "''"
     across = axis(x, [ticks[0] - room, ticks[-1] + room], field=X, axis=x_ticks)
     values = chain.from_iterable((point.value, point.low, point.high) for point in all_points)
-    up = axis(y, domain or reach(list(values), band), field=Y)
+    up = axis(y, domain or range_around_zero(list(values), band), field=Y)
     titles = list(points)
-    colour = series(titles, COLOURS)
+    colour = series_channel(titles, COLOURS)
     connections = layer(
         rows,
         {"type": "line", "size": 2},
         x=across,
         y=up,
         color=colour,
-        strokeDash=series(titles, DASHES),
+        strokeDash=series_channel(titles, DASHES),
     )
-    intervals = bars(rows, up, Y, size=1.5, encoding={"x": across, "color": colour})
-    marks = dots(rows, 70, x=across, y=up, color=colour, shape=series(titles, SHAPES))
-    zero_line = [] if domain else [zero(up, Y)]
-    return chart(360, [*strip(band, up, Y), *zero_line, connections, intervals, marks])
+    intervals = interval_lines(rows, up, Y, size=1.5, encoding={"x": across, "color": colour})
+    marks = dots(rows, 70, x=across, y=up, color=colour, shape=series_channel(titles, SHAPES))
+    zero_line = [] if domain else [reference_line(up, Y)]
+    return chart(360, [*level_band(band, up, Y), *zero_line, connections, intervals, marks])
 
 
 def _point_row(name: str, point: Point, shift: float) -> dict[str, Any]:
-    """Return the data of a point, moved sideways so that lines do not hide each other."""
+    """Return the row of data of a point, which is moved sideways by `shift`."""
     return {
-        "name": plain(name),
-        X: number(point.x + shift),
-        Y: number(point.value),
-        "low": number(point.low),
-        "high": number(point.high),
-        "tip": f"{plain(name)}, {plain(point.label)}",
+        "name": single_line(name),
+        X: finite_number(point.x + shift),
+        Y: finite_number(point.value),
+        "low": finite_number(point.low),
+        "high": finite_number(point.high),
+        "tip": f"{single_line(name)}, {single_line(point.label)}",
     }
 
 
@@ -282,11 +301,15 @@ def curves(
     y: str,
     levels: Sequence[float] = (),
     colours: Sequence[str] = COLOURS,
-    zeroed: bool = False,
+    has_zero_line: bool = False,
 ) -> Drawing:
-    """Draw a line for each name over the ranks 1, 2, 3 …, on a logarithmic axis."""
+    """Draw a line for each name over the ranks 1, 2, 3 …, on a logarithmic axis.
+
+    `heights` are a curve's values at the ranks, in percent; `levels` are values with a dotted line
+    across the chart; `has_zero_line` draws a line at 0.
+    """
     rows = []
-    lengths = [2]
+    lengths = [2]  # a logarithmic axis from 1 to 1 has no length
     for name, line in heights.items():
         values = np.asarray(line, dtype=np.float64)
         lengths.append(len(values))
@@ -300,26 +323,27 @@ def curves(
     across = axis(x, [1, last_rank], field=X, scale={"type": "log"}, axis=x_ticks)
     up = axis(y, field=Y)
     names = list(heights)
-    level_lines = [zero(up, Y, level, dashed=True) for level in levels]
+    level_lines = [reference_line(up, Y, level, dashed=True) for level in levels]
     curve_lines = layer(
         rows,
         {"type": "line", "size": 2.5},
         x=across,
         y=up,
-        color=series(names, colours),
-        strokeDash=series(names, DASHES),
+        color=series_channel(names, colours),
+        strokeDash=series_channel(names, DASHES),
         tooltip=_TIP,
     )
-    return chart(240, [*([zero(up, Y)] if zeroed else []), *level_lines, curve_lines])
+    zero_line = [reference_line(up, Y)] if has_zero_line else []
+    return chart(240, [*zero_line, *level_lines, curve_lines])
 
 
 def _rank_row(name: str, rank: int, height: float) -> dict[str, Any]:
-    """Return the data of a curve at a rank."""
+    """Return the row of data of a curve at one rank."""
     return {
-        "name": plain(name),
+        "name": single_line(name),
         X: rank,
-        Y: number(height, 4),
-        "tip": f"{plain(name)}, rank {rank}: {height:.1f}",
+        Y: finite_number(height, 4),
+        "tip": f"{single_line(name)}, rank {rank}: {height:.1f}",
     }
 
 
@@ -329,105 +353,112 @@ def forest(
     x: str,
     margin: float = 0.0,
     sides: tuple[str, str] | None = None,
-    names: Mapping[Tone, str] | None = None,
-    reached: Sequence[float] = (),
+    tone_names: Mapping[Tone, str] | None = None,
+    also_covered: Sequence[float] = (),
 ) -> Drawing:
-    """Draw intervals below each other, those of a group under its heading.
+    """Draw a forest plot: values with intervals below each other, those of a group under its name.
 
-    The axis goes as far as `reached` too.
+    `margin` is the half-width of a shaded band around 0; `sides` are the sides that values to the
+    right and to the left favour; `tone_names` are the names of tones in a legend, None for no
+    legend; `also_covered` are further values that the axis must reach.
     """
     forest_rows = _forest_rows(groups)
     drawn = [row for row in forest_rows if row.mark is not None]
     marks = [row.mark for row in drawn if row.mark is not None]
-    across = axis(x, _span(marks, margin, reached), field=X)
+    across = axis(x, _span(marks, margin, also_covered), field=X)
     if sides:
-        across["title"] = [plain(x), _directions(sides)]
+        across["title"] = [single_line(x), _directions(sides)]
     labels = [row.label for row in forest_rows]
     up = row_axis(labels, [row.label for row in forest_rows if row.mark is None])
-    look = tones((mark.tone for mark in marks), names)
-    toned_rows = {"y": up, "color": look["color"]}
+    look = tone_channels((mark.tone for mark in marks), tone_names)
+    row_and_colour = {"y": up, "color": look["color"]}
     rows = [
-        _mark_row(row.label, row.mark, names)
+        _mark_row(row.label, row.mark, tone_names)
         for row in drawn
         if row.mark is not None and np.isfinite(row.mark.value)
     ]
-    has_bands = any(mark.band != (0, 0) for mark in marks)
-    level = [] if has_bands else strip(margin, across)
+    has_random_bands = any(mark.band != (0, 0) for mark in marks)
+    margin_layers = [] if has_random_bands else level_band(margin, across)
     layers = [
-        *level,
+        *margin_layers,
         *_forest_background(drawn, across, up),
-        zero(across),
-        bars(rows, across, X, encoding=toned_rows),
-        bars(rows, across, X, ("from", "to"), size=6, encoding=toned_rows),
+        reference_line(across),
+        interval_lines(rows, across, X, encoding=row_and_colour),
+        interval_lines(rows, across, X, ("from", "to"), size=6, encoding=row_and_colour),
         dots(rows, 90, x=across, y=up, **look),
     ]
-    return chart(_LINE_HEIGHT * len(labels) + 20, layers)
+    return chart(_ROW_HEIGHT * len(labels) + 20, layers)
 
 
 def _directions(sides: tuple[str, str]) -> str:
-    """Return the line below an axis that says which side each direction favours."""
+    """Return the text below an axis that says which side values in each direction favour."""
     first, second = (middle_out(side, _NAME_LETTERS) for side in sides)
-    return plain(f"◀ {second}{_LABEL_GAP}{first} ▶")
+    return single_line(f"◀ {second}{_LABEL_GAP}{first} ▶")
 
 
 def _forest_background(
     drawn: Sequence[_ForestRow], across: Drawing, up: Drawing
 ) -> Iterator[Drawing]:
-    """Draw what could not have been detected, and where random lists lie, below the intervals."""
-    undetected, random = [], []
+    """Yield the layers below the intervals: undetectable values, and values of random labels."""
+    undetectable, random_bands = [], []
     for row in drawn:
         mark = row.mark
         if mark is None:
             continue
-        if known_size(mark.detectable) and not mark.is_detected:
+        if is_size_known(mark.detectable) and not mark.is_detected:
             low, high = mark.neutral - mark.detectable, mark.neutral + mark.detectable
-            undetected.append({"row": row.label, "low": number(low), "high": number(high)})
+            undetectable.append(
+                {"row": row.label, "low": finite_number(low), "high": finite_number(high)}
+            )
         if mark.band != (0, 0):
-            random.append({"row": row.label, "low": mark.band[0], "high": mark.band[1]})
+            random_bands.append({"row": row.label, "low": mark.band[0], "high": mark.band[1]})
     grey: Drawing = {"color": LINE, "opacity": 0.7, "clip": True}
     dark: Drawing = {"color": DIM, "opacity": 0.45, "clip": True}
-    yield bars(undetected, across, X, size=15, encoding={"y": up}, **grey)
-    yield bars(random, across, X, size=8, encoding={"y": up}, **dark)
+    yield interval_lines(undetectable, across, X, size=15, encoding={"y": up}, **grey)
+    yield interval_lines(random_bands, across, X, size=8, encoding={"y": up}, **dark)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ForestRow:
-    """A row of a forest, or a heading where it has no mark."""
+    """A row of a forest plot, or a heading where it has no mark."""
 
     label: str
-    """Text at the row."""
+    """Label of the row, or text of the heading."""
     mark: Mark | None = None
-    """Its mark; None for a heading."""
+    """Mark of the row; None for a heading."""
 
 
 def _forest_rows(groups: Mapping[str, Sequence[Mark]]) -> list[_ForestRow]:
-    """Return all rows, with a heading above the marks of a named group of several."""
+    """Return all rows, with a heading above each group that has a name and several marks.
+
+    A group of one mark needs no heading: its name is the label of the row.
+    """
     rows: list[_ForestRow] = []
     for name, marks in groups.items():
-        is_headed = bool(name) and len(marks) > 1
-        if is_headed:
+        has_heading = bool(name) and len(marks) > 1
+        if has_heading:
             rows.append(_ForestRow(label=middle_out(name, _LINE_LETTERS)))
         for mark in marks:
-            label = _row_label(mark, "" if is_headed else name, is_headed=is_headed)
+            label = _row_label(mark, name, has_heading=has_heading)
             rows.append(_ForestRow(label=label, mark=mark))
     labels = distinct_labels([row.label for row in rows])
     return [replace(row, label=label) for row, label in zip(rows, labels, strict=True)]
 
 
-def _mark_row(label: str, mark: Mark, names: Mapping[Tone, str] | None) -> dict[str, Any]:
-    """Return the data of a row of a forest."""
-    inner = {
-        "from": number(mark.value - mark.inner),
-        "to": number(mark.value + mark.inner),
+def _mark_row(label: str, mark: Mark, tone_names: Mapping[Tone, str] | None) -> dict[str, Any]:
+    """Return the row of data of a mark of a forest plot."""
+    inner_interval = {
+        "from": finite_number(mark.value - mark.inner),
+        "to": finite_number(mark.value + mark.inner),
     }
     return {
         "row": label,
-        X: number(mark.value),
-        "low": number(mark.low),
-        "high": number(mark.high),
-        **inner,
+        X: finite_number(mark.value),
+        "low": finite_number(mark.low),
+        "high": finite_number(mark.high),
+        **inner_interval,
         "tip": mark.tip,
-        "tone": plain(names[mark.tone]) if names else mark.tone,
+        "tone": single_line(tone_names[mark.tone]) if tone_names else mark.tone,
     }
 
 
@@ -437,22 +468,28 @@ def scatter(
     x: str,
     y: str,
     margin: float,
-    names: Mapping[Tone, str],
+    tone_names: Mapping[Tone, str],
     front: Sequence[int] = (),
 ) -> Drawing:
-    """Draw marks in the plane with intervals along both axes.
+    """Draw a scatter plot of points with intervals along both axes.
 
-    A dotted line joins the points whose indices are in `front`.
+    `margin` is the half-width of a shaded band around 0 on the vertical axis; `tone_names` are the
+    names of tones in the legend; a dotted line joins the points whose indices are in `front`, such
+    as a Pareto front.
     """
     drawn = [point for point in points if np.isfinite([point.x, point.mark.value]).all()]
     x_values = chain.from_iterable((point.x, point.low, point.high) for point in drawn)
-    span = roomy([value for value in x_values if np.isfinite(value)])
+    span = range_with_room([value for value in x_values if np.isfinite(value)])
     across = axis(x, span, field=X)
     up = axis(y, _span([replace(point.mark, detectable=0) for point in drawn], margin), field=Y)
-    rows = [_scatter_row(point, names) for point in drawn]
-    look = tones((point.mark.tone for point in drawn), names)
+    rows = [_scatter_row(point, tone_names) for point in drawn]
+    look = tone_channels((point.mark.tone for point in drawn), tone_names)
     front_rows = [
-        {X: number(points[index].x), Y: number(points[index].mark.value), "order": index}
+        {
+            X: finite_number(points[index].x),
+            Y: finite_number(points[index].mark.value),
+            "order": index,
+        }
         for index in front
     ]
     front_line = layer(
@@ -472,40 +509,43 @@ def scatter(
         text={"field": "text"},
     )
     layers = [
-        *strip(margin, up, Y),
-        zero(up, Y),
+        *level_band(margin, up, Y),
+        reference_line(up, Y),
         front_line,
-        bars(rows, across, X, ("left", "right"), size=1, encoding=sideways),
-        bars(rows, up, Y, size=1.5, encoding=upwards),
+        interval_lines(rows, across, X, ("left", "right"), size=1, encoding=sideways),
+        interval_lines(rows, up, Y, size=1.5, encoding=upwards),
         dots(rows, 110, x=across, y=up, **look),
         labels,
     ]
     return chart(380, layers)
 
 
-def _scatter_row(point: ScatterPoint, names: Mapping[Tone, str]) -> dict[str, Any]:
-    """Return the data of a mark in the plane."""
+def _scatter_row(point: ScatterPoint, tone_names: Mapping[Tone, str]) -> dict[str, Any]:
+    """Return the row of data of a point of a scatter plot."""
     mark = point.mark
-    sideways = {
-        X: number(point.x),
-        "left": number(point.low),
-        "right": number(point.high),
+    horizontal = {
+        X: finite_number(point.x),
+        "left": finite_number(point.low),
+        "right": finite_number(point.high),
     }
-    upwards = {
-        Y: number(mark.value),
-        "low": number(mark.low),
-        "high": number(mark.high),
+    vertical = {
+        Y: finite_number(mark.value),
+        "low": finite_number(mark.low),
+        "high": finite_number(mark.high),
     }
     texts = {
-        "tone": plain(names[mark.tone]),
+        "tone": single_line(tone_names[mark.tone]),
         "tip": mark.tip,
-        "text": middle_out(plain(mark.label), _NAME_LETTERS),
+        "text": middle_out(single_line(mark.label), _NAME_LETTERS),
     }
-    return {**sideways, **upwards, **texts}
+    return {**horizontal, **vertical, **texts}
 
 
 def _point_label(*, middle: float) -> Drawing:
-    """Write a label to the side of its point that has more room."""
+    """Return the mark of a point's label: right of a point in the left half, left of any other.
+
+    `middle` is the middle of the horizontal axis.
+    """
     is_left = f"datum.x < {middle:g}"
     return {
         "type": "text",
@@ -517,22 +557,27 @@ def _point_label(*, middle: float) -> Drawing:
     }
 
 
-def _row_label(mark: Mark, name: str, *, is_headed: bool) -> str:
-    """Return the label of a row: below a heading it is set in, alone it may be longer."""
-    if is_headed:
+def _row_label(mark: Mark, name: str, *, has_heading: bool) -> str:
+    """Return the label of a mark's row, indented below a heading.
+
+    `name` is the name of the mark's group, which is the label where the group has no heading.
+    """
+    if has_heading:
         return f"  {middle_out(mark.label, _NAME_LETTERS)}"
     return middle_out(name or mark.label, _LINE_LETTERS)
 
 
-def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -> list[float]:
-    """Return a range with every interval and band in it, and what is neutral, and no more.
+def _span(marks: Sequence[Mark], margin: float, also_covered: Sequence[float] = ()) -> list[float]:
+    """Return the range of an axis, which holds every interval, band and neutral value.
 
-    What could have been detected is cut off where it reaches further.
+    What could not have been detected is cut off where it reaches further. An interval that leaves
+    the range of Relative Δ is cut off too, but no value is.
     """
-    values = [*reached, 0.0, -1.5 * margin, 1.5 * margin]
+    values = [*also_covered, 0.0, -1.5 * margin, 1.5 * margin]
     for mark in marks:
         values += [mark.value, mark.low, mark.high, mark.neutral, *mark.band]
-    known = [value for value in values if np.isfinite(value)]
-    room = 0.05 * (max(known) - min(known)) or 1e-6
+    finite_values = [value for value in values if np.isfinite(value)]
+    low, high = min(finite_values), max(finite_values)
+    room = 0.05 * (high - low) or 1e-6
     farthest = max([_LARGEST_DELTA, *(1.06 * abs(mark.value) for mark in marks)])
-    return [max(min(known) - room, -farthest), min(max(known) + room, farthest)]
+    return [max(low - room, -farthest), min(high + room, farthest)]

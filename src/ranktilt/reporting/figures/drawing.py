@@ -1,4 +1,9 @@
-"""The parts of every figure: colours, axes, bands and rows, as a Vega-Lite specification."""
+"""The parts of every figure: colours, axes, bands and rows, as pieces of a Vega-Lite specification.
+
+In Vega-Lite a chart has *layers*; each draws a *mark* (a point, a line, a rectangle) for every row
+of its data, and an *encoding* says which field of the data each *channel* of the mark (``x``,
+``y``, ``color``) shows. A *tone* is the colour and shape of a finding, by its meaning.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +19,16 @@ from ranktilt.reporting.tones import LOOKS, Tone
 
 Floats = NDArray[np.float64]
 Drawing = dict[str, Any]
-"""A specification as Vega-Lite reads it; colours are names that the page's style sheet resolves."""
+"""A Vega-Lite specification, or a part of one; its colours are variables of the page's style sheet.
+"""
 
 COLOURS = tuple(f"var(--{letter})" for letter in "dhfegcab")
-"""Colours that the colour-blind can distinguish (after Okabe and Ito), light and dark alike.
+"""Colours of the first, second … series, which the colour-blind can distinguish (Okabe and Ito).
 
-Colours that look like a side's or a verdict's come last. Triangles are for sides.
+Colours that look like a side's or a verdict's come last.
 """
 SHAPES = ("circle", "diamond", "square", "cross", "stroke", "wedge", "arrow", "circle")
-"""Shapes of points, one series after another."""
+"""Shapes of the points of the first, second … series; triangles are kept for the two sides."""
 DASHES: tuple[list[int], ...] = (
     [1, 0],
     [8, 4],
@@ -33,9 +39,9 @@ DASHES: tuple[list[int], ...] = (
     [1, 0],
     [8, 4],
 )
-"""Dashes of lines, one series after another."""
-LEAST = 0.05
-"""Percent or points below which a difference is printed as 0.0."""
+"""Dashes of the line of the first, second … series: lengths of strokes and gaps in pixels."""
+SMALLEST_PRINTED = 0.05
+"""Smallest difference, in percent or points, that is not printed as 0.0."""
 INK, DIM, LINE, SHADE, PAPER = (
     "var(--ink)",
     "var(--dim)",
@@ -45,25 +51,25 @@ INK, DIM, LINE, SHADE, PAPER = (
 )
 """Names of the page's colours, which follow its light or dark theme."""
 X, Y = "x", "y"
-"""Fields of the data for the two axes."""
+"""Fields of the data that hold positions on the two axes, and channels of the same names."""
 _SHORT_NAME = 20
-"""Letters of names that stand beside each other in a legend."""
+"""Most characters of names that a legend writes next to each other, instead of line by line."""
 _LETTER_WIDTH = 7.0
-"""Pixels of a letter, about."""
+"""Average width of a character in pixels."""
 
 
-def plain(text: str) -> str:
-    """Make one line of a text, with what cannot be seen written out."""
+def single_line(text: str) -> str:
+    """Put a text on a single line, with invisible characters written as codes."""
     return visible(text).replace("\n", " ")
 
 
-def number(value: float, digits: int = 6) -> float | None:
-    """Round to significant digits; what is not finite becomes None, which is not drawn."""
+def finite_number(value: float, digits: int = 6) -> float | None:
+    """Round to significant digits; NaN and infinity become None, which Vega-Lite does not draw."""
     return float(f"{value:.{digits}g}") if np.isfinite(value) else None
 
 
 def chart(height: float, layers: Sequence[Drawing]) -> Drawing:
-    """Lay layers over each other; as wide as the page has room."""
+    """Return a chart of layers over each other, without empty ones, as wide as its container."""
     return {
         "width": "container",
         "height": height,
@@ -72,17 +78,17 @@ def chart(height: float, layers: Sequence[Drawing]) -> Drawing:
 
 
 def layer(rows: Sequence[Mapping[str, Any]], mark: Drawing | str, **encoding: Drawing) -> Drawing:
-    """Draw a mark for each row."""
+    """Return a layer that draws a mark for each row of data; `encoding` maps fields to channels."""
     return {"data": {"values": list(rows)}, "mark": mark, "encoding": encoding}
 
 
 def dots(rows: Sequence[Mapping[str, Any]], size: float, **encoding: Drawing) -> Drawing:
-    """Draw a filled mark for each row, which shows its ``tip`` when pointed at."""
+    """Return a layer of filled points, which show the row's ``tip`` when pointed at."""
     mark = {"type": "point", "size": size, "filled": True, "opacity": 1}
     return layer(rows, mark, tooltip={"field": "tip"}, **encoding)
 
 
-def bars(
+def interval_lines(
     rows: Sequence[Mapping[str, Any]],
     along: Drawing,
     channel: str,
@@ -92,38 +98,55 @@ def bars(
     encoding: Mapping[str, Drawing],
     **look: Any,
 ) -> Drawing:
-    """Draw a line from one end to the other along a channel for each row that has both."""
-    known = [row for row in rows if row[ends[0]] is not None and row[ends[1]] is not None]
-    spans = {channel: {**along, "field": ends[0]}, f"{channel}2": {"field": ends[1]}}
-    return layer(known, {"type": "rule", "size": size, **look}, **spans, **encoding)
+    """Return a layer of lines along an axis, such as the intervals of values.
+
+    `along` is the axis and `channel` its name; `ends` are the fields of a row that hold the two
+    ends of its line; a row that lacks either has no line. `encoding` has the other channels, and
+    `look` further properties of the mark.
+    """
+    start, stop = ends
+    with_ends = [row for row in rows if row[start] is not None and row[stop] is not None]
+    # Vega-Lite draws a rule from x to x2, or from y to y2.
+    span = {channel: {**along, "field": start}, f"{channel}2": {"field": stop}}
+    return layer(with_ends, {"type": "rule", "size": size, **look}, **span, **encoding)
 
 
 def axis(
-    title: str, domain: Sequence[float] | None = None, *, field: str = "", **more: Any
+    title: str, domain: Sequence[float] | None = None, *, field: str = "", **channel_options: Any
 ) -> Drawing:
-    """Return an axis of numbers; `field` names the values on it, `domain` is its range."""
-    scale: Drawing = more.pop("scale", {"zero": False}) | {"nice": False}
+    """Return the channel of an axis of numbers.
+
+    `field` is the field of the data that it shows, and `domain` its range, by default that of the
+    data. `channel_options` are further properties of the channel; ``scale`` and ``axis`` are added
+    to those that all axes have, and ``axis=None`` hides the axis.
+    """
+    scale: Drawing = channel_options.pop("scale", {"zero": False}) | {"nice": False}
     scale |= {"domain": list(domain)} if domain is not None else {}
-    options = more.pop("axis", {})
+    options = channel_options.pop("axis", {})
     return {
         "field": field,
         "type": "quantitative",
-        "title": plain(title),
+        "title": single_line(title),
         "scale": scale,
         "axis": None if options is None else {"grid": True, "tickCount": 7, **options},
-        **more,
+        **channel_options,
     }
 
 
-def tones(used: Iterable[Tone], names: Mapping[Tone, str] | None = None) -> dict[str, Drawing]:
-    """Return colour and shape of each tone that is used; tones with names have a legend."""
+def tone_channels(
+    used: Iterable[Tone], names: Mapping[Tone, str] | None = None
+) -> dict[str, Drawing]:
+    """Return the channels ``color`` and ``shape`` for a field ``tone`` of the data.
+
+    `used` are the tones that occur; `names` are their names in a legend, None for no legend.
+    """
     used_tones = set(used)
-    known = [tone for tone in LOOKS if tone in used_tones]
+    shown_tones = [tone for tone in LOOKS if tone in used_tones]  # in the order of a legend
     legend = None if names is None else {"title": None, "orient": "top"}
-    domain = [tone if names is None else plain(names[tone]) for tone in known]
+    domain = [tone if names is None else single_line(names[tone]) for tone in shown_tones]
     looks = {
-        "color": [LOOKS[tone].colour for tone in known],
-        "shape": [LOOKS[tone].symbol for tone in known],
+        "color": [LOOKS[tone].colour for tone in shown_tones],
+        "shape": [LOOKS[tone].symbol for tone in shown_tones],
     }
     return {
         channel: {
@@ -136,13 +159,16 @@ def tones(used: Iterable[Tone], names: Mapping[Tone, str] | None = None) -> dict
     }
 
 
-def series(names: Sequence[str], values: Sequence[Any], *, legend: bool = True) -> Drawing:
-    """Give each name a colour, shape or dash, in their order."""
+def series_channel(names: Sequence[str], values: Sequence[Any], *, legend: bool = True) -> Drawing:
+    """Return the channel that distinguishes series by the field ``name`` of the data.
+
+    `values` are colours, shapes or dashes, which the names get in their order.
+    """
     legend_options: Drawing = {"title": None, "orient": "top", "labelLimit": 360}
     if max(map(len, names), default=0) > _SHORT_NAME:
         legend_options["columns"] = 1
     scale = {
-        "domain": [plain(name) for name in names],
+        "domain": [single_line(name) for name in names],
         "range": [values[index % len(values)] for index in range(len(names))],
     }
     return {
@@ -153,22 +179,30 @@ def series(names: Sequence[str], values: Sequence[Any], *, legend: bool = True) 
     }
 
 
-def known_size(detectable: float) -> bool:
-    """Tell whether a smallest detectable difference says anything."""
-    return bool(LEAST <= detectable < np.inf)
+def is_size_known(detectable: float) -> bool:
+    """Tell whether a smallest detectable difference is a number that is not printed as 0."""
+    return bool(SMALLEST_PRINTED <= detectable < np.inf)
 
 
-def zero(along: Drawing, channel: str = X, at: float = 0.0, *, dashed: bool = False) -> Drawing:
-    """Draw the line of no difference, or of another value."""
+def reference_line(
+    along: Drawing, channel: str = X, at: float = 0.0, *, dashed: bool = False
+) -> Drawing:
+    """Return a layer with a line across the chart at 0, or `at` another value of an axis.
+
+    `along` is the axis and `channel` its name.
+    """
     mark: Drawing = {"type": "rule", "color": INK, "size": 1.5}
     if dashed:
         mark["strokeDash"] = [2, 3]
-    rows = [{along["field"]: number(at)}] if np.isfinite(at) else []
+    rows = [{along["field"]: finite_number(at)}] if np.isfinite(at) else []
     return layer(rows, mark, **{channel: along})
 
 
-def strip(margin: float, along: Drawing, channel: str = X) -> list[Drawing]:
-    """Draw the shaded band around 0 and its borders."""
+def level_band(margin: float, along: Drawing, channel: str = X) -> list[Drawing]:
+    """Return the layers of the shaded band ±`margin` around 0 and its borders; none without margin.
+
+    `along` is the axis of the values and `channel` its name.
+    """
     if not margin:
         return []
     field = along["field"]
@@ -181,28 +215,30 @@ def strip(margin: float, along: Drawing, channel: str = X) -> list[Drawing]:
     return [inside, layer([{field: -margin}, {field: margin}], edge, **{channel: along})]
 
 
-def reach(values: Sequence[float], margin: float) -> list[float]:
-    """Return a range that holds every value, 0 and the band, with some room."""
-    known = [0.0, -1.5 * margin, 1.5 * margin]
-    known += [value for value in values if np.isfinite(value)]
-    room = 0.06 * (max(known) - min(known)) or 1e-6
-    return [min(known) - room, max(known) + room]
+def range_around_zero(values: Sequence[float], margin: float) -> list[float]:
+    """Return a range that holds every value, 0 and one and a half margins, with some room."""
+    covered = [0.0, -1.5 * margin, 1.5 * margin]
+    covered += [value for value in values if np.isfinite(value)]
+    room = 0.06 * (max(covered) - min(covered)) or 1e-6
+    return [min(covered) - room, max(covered) + room]
 
 
-def roomy(values: Sequence[Any]) -> list[float]:
-    """Return the range from the lowest to the highest value that is known, with room for marks."""
-    known = [value for value in values if value is not None] or [0.0, 1.0]
-    room = 0.05 * (max(known) - min(known)) or 1.0
-    return [min(known) - room, max(known) + room]
+def range_with_room(values: Sequence[Any]) -> list[float]:
+    """Return a range from the lowest to the highest value, with some room; None is left out."""
+    defined = [value for value in values if value is not None] or [0.0, 1.0]
+    room = 0.05 * (max(defined) - min(defined)) or 1.0
+    return [min(defined) - room, max(defined) + room]
 
 
 def distinct_labels(labels: Sequence[str]) -> list[str]:
-    """Make labels distinct by blanks at their ends: an axis has one position for each text."""
-    return [plain(label) + " " * labels[:index].count(label) for index, label in enumerate(labels)]
+    """Append blanks to repeated labels, since an axis has one position for each distinct text."""
+    return [
+        single_line(label) + " " * labels[:index].count(label) for index, label in enumerate(labels)
+    ]
 
 
 def row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
-    """Return an axis of rows with their labels to the left, headings in bold."""
+    """Return the channel of an axis of rows, with their labels to the left and headings in bold."""
     bold = f"indexof({json.dumps(headings)}, datum.value) >= 0"
     left = {
         "labelLimit": 300,

@@ -1,4 +1,8 @@
-"""Cells of the papers' tables: read from a file, and recomputed where they follow from others."""
+"""Cells of the papers' tables: read from a CSV file, printed, and derived from other cells.
+
+Some tables have *derived* cells: Relative Δ of two groups' means, or the ratio of two shares. The
+papers compute them from numbers that are already rounded for print.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +24,20 @@ from ranktilt.reporting.layouts.selection import KEYS, PaperCell
 DELTA = "relative_delta"
 """Value of the key ``target`` in cells of Relative Δ."""
 SHARES = ("unprotected share", "protected share")
-"""Measures of the two shares that a ratio divides."""
+"""Measures of the two shares of a ratio: the second over the first."""
 RATIO = "PairwiseRatio"
 """Measure of that ratio."""
-_NEEDED = ("table", "dataset", "system", "measure", "value")
+_REQUIRED_COLUMNS = ("table", "dataset", "system", "measure", "value")
 """Columns that a file must have."""
 _ALIASES = {"model": "system"}
-"""Other names of columns."""
+"""Other names of columns, by which they may be called in a file."""
 _COLUMNS = ("table", *KEYS, "value", "mark", "note")
 """Columns that a file may have."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellFile:
-    """Cells of one or several tables in the order of the print, and the file they come from."""
+    """Cells of one or several tables, and the file that they were read from."""
 
     cells: tuple[PaperCell, ...]
     """Cells in the order of the print."""
@@ -57,7 +61,7 @@ def read_cells(path: str | Path) -> CellFile:
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=reader.line_num) from error
     if not cells:
-        columns = ", ".join(_NEEDED)
+        columns = ", ".join(_REQUIRED_COLUMNS)
         raise DataError(
             path, f"expected cells of tables, one per line below the header ({columns})"
         )
@@ -88,15 +92,15 @@ def _cells_of_lines(path: Path, reader: csv.DictReader[str]) -> list[PaperCell]:
 def _column_names(path: Path, reader: csv.DictReader[str]) -> list[str]:
     """Return the names of the columns; `DataError` where one is missing or unknown."""
     names = [_ALIASES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()]
-    is_complete = set(_NEEDED) <= set(names) <= set(_COLUMNS)
+    is_complete = set(_REQUIRED_COLUMNS) <= set(names) <= set(_COLUMNS)
     if is_complete and len(set(names)) == len(names):
         return names
-    optional = ", ".join(name for name in _COLUMNS if name not in _NEEDED)
+    required = ", ".join(_REQUIRED_COLUMNS)
+    optional = ", ".join(name for name in _COLUMNS if name not in _REQUIRED_COLUMNS)
     header = shorten(", ".join(names) or "an empty file")
     raise DataError(
         path,
-        f"expected columns {', '.join(_NEEDED)}, each once, and of {optional} what there is; "
-        f"got {header}",
+        f"expected columns {required}, each once, and of {optional} what there is; got {header}",
         line=1,
     )
 
@@ -120,42 +124,49 @@ def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
 def printed_cells(
     cells: Sequence[PaperCell], layout: Layout, *, rounding: str = "paper"
 ) -> list[PaperCell]:
-    """Give each cell the text that is printed, and compute again what follows from other cells."""
-    texted = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
+    """Return cells with their printed texts, and with derived cells computed from the others.
+
+    With `rounding` ``paper``, Relative Δ is computed from the printed means, otherwise from the
+    unrounded ones. A note says where a cell of a file is not what the others give.
+    """
+    printed = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
     if not layout.derived:
-        return texted
+        return printed
     original_texts = {cell.cell_key: cell.text for cell in cells}
     is_delta = layout.derived == DELTA
     key = "target" if is_delta else "measure"
-    derived = {}
-    for parts in _grouped_by_rest(texted, key):
-        cell = (
-            _delta(parts, layout, original_texts, rounding) if is_delta else _ratio(parts, layout)
-        )
-        if cell is not None:
-            derived[cell.cell_key] = cell
-    replaced = [derived.pop(cell.cell_key, cell) for cell in texted]
-    return [*replaced, *derived.values()]
+    derived_cells = {}
+    for cells_by_value in _grouped_by_other_keys(printed, key):
+        if is_delta:
+            derived = _delta_cell(cells_by_value, layout, original_texts, rounding)
+        else:
+            derived = _ratio_cell(cells_by_value, layout)
+        if derived is not None:
+            derived_cells[derived.cell_key] = derived
+    replaced = [derived_cells.pop(cell.cell_key, cell) for cell in printed]
+    return [*replaced, *derived_cells.values()]
 
 
-def _grouped_by_rest(cells: Sequence[PaperCell], key: str) -> list[dict[str, PaperCell]]:
-    """Group the cells that differ in one key alone, by that key."""
-    rest_keys = [rest_key for rest_key in KEYS if rest_key != key]
+def _grouped_by_other_keys(cells: Sequence[PaperCell], key: str) -> list[dict[str, PaperCell]]:
+    """Group the cells that differ in one key alone; each group is by the value of that key."""
+    other_keys = [other_key for other_key in KEYS if other_key != key]
     groups: dict[tuple[str, ...], dict[str, PaperCell]] = {}
     for cell in cells:
-        groups.setdefault(cell.at(rest_keys), {})[str(getattr(cell, key))] = cell
+        groups.setdefault(cell.at(other_keys), {})[str(getattr(cell, key))] = cell
     return list(groups.values())
 
 
-def _delta(
+def _delta_cell(
     targets: dict[str, PaperCell],
     layout: Layout,
     original_texts: dict[tuple[str, ...], str],
     rounding: str,
 ) -> PaperCell | None:
-    """Compute Relative Δ of human and LLM, or of the two groups that there are.
+    """Compute the cell of Relative Δ from two means; None where there are not two.
 
-    Human and LLM count wherever a file puts them.
+    `targets` are the cells of the groups' means, and of a Relative Δ if there is one already, by
+    their target. The means are those of human and LLM text or, without both, of the only two
+    groups.
     """
     means = [targets[target] for target in ("human", "llm") if target in targets]
     if len(means) < 2:
@@ -166,45 +177,58 @@ def _delta(
         return None
     a, b = (_mean(cell, rounding) for cell in means)
     value = float(relative_delta(a, b))
-    before = targets.get(DELTA)
-    cell = replace(before or replace(means[1], target=DELTA, note=""), value=value)
+    existing = targets.get(DELTA)
+    cell = replace(existing or replace(means[1], target=DELTA, note=""), value=value)
     cell = replace(cell, text=layout.printed(value, cell.measure))
     original_text = original_texts.get(cell.cell_key)
-    if before is None or before.text == cell.text or not original_text:
+    if existing is None or existing.text == cell.text or not original_text:
         return cell
-    return replace(cell, note=_differs(original_text, "the two means", cell.text, cell.note))
+    note = _difference_note(original_text, "the two means", cell.text, cell.note)
+    return replace(cell, note=note)
 
 
 def _mean(cell: PaperCell, rounding: str) -> float:
-    """Return a mean as a paper takes it, rounded to the printed digits, or as it is."""
+    """Return a mean as Relative Δ is computed from it: as printed, or unrounded."""
     if rounding == "paper" and not math.isnan(cell.value):
         return float(cell.text)
     return cell.value
 
 
-def _ratio(measures: dict[str, PaperCell], layout: Layout) -> PaperCell | None:
-    """Compute the ratio of two shares; a printed one stays where their rounding allows it."""
+def _ratio_cell(measures: dict[str, PaperCell], layout: Layout) -> PaperCell | None:
+    """Compute the cell of a ratio from two shares; None where a share is missing.
+
+    `measures` are the cells of the shares, and of a ratio if there is one already, by their
+    measure. An existing ratio is kept where it can be that of the unrounded shares.
+    """
     if not all(share in measures for share in SHARES):
         return None
     unprotected, protected = (measures[share].value for share in SHARES)
     value = protected / unprotected if unprotected else math.nan
-    before = measures.get(RATIO)
+    existing = measures.get(RATIO)
     cell = replace(
-        before or measures[SHARES[1]], measure=RATIO, value=value, text=layout.printed(value, RATIO)
+        existing or measures[SHARES[1]],
+        measure=RATIO,
+        value=value,
+        text=layout.printed(value, RATIO),
     )
-    if before is None:
+    if existing is None:
         return replace(cell, note="")
-    if math.isnan(value) or math.isnan(before.value):
-        return before  # there is nothing to hold it against
-    half, last = layout.unit(SHARES[0]), layout.unit(RATIO)
-    low = (protected - half) / (unprotected + half)
-    high = (protected + half) / (unprotected - half) if unprotected > half else math.inf
-    if low - last <= before.value <= high + last:
-        return before
-    return replace(cell, note=_differs(before.text, "the shares", cell.text, before.note))
+    if math.isnan(value) or math.isnan(existing.value):
+        return existing  # the two cannot be compared
+    share_error, ratio_error = layout.rounding_error(SHARES[0]), layout.rounding_error(RATIO)
+    lowest = (protected - share_error) / (unprotected + share_error)
+    highest = math.inf
+    if unprotected > share_error:
+        highest = (protected + share_error) / (unprotected - share_error)
+    if lowest - ratio_error <= existing.value <= highest + ratio_error:
+        return existing
+    note = _difference_note(existing.text, "the shares", cell.text, existing.note)
+    return replace(cell, note=note)
 
 
-def _differs(before: str, parts: str, now: str, note: str) -> str:
-    """Note that a printed number is not what its parts give."""
-    why = note if now in note else "; ".join(filter(None, (f"{parts} give {now}", note)))
-    return f"printed as {before}, recomputed from its parts ({why})"
+def _difference_note(original: str, inputs: str, computed: str, note: str) -> str:
+    """Say that a number is printed otherwise than its inputs give; `note` is the cell's note."""
+    reason = note
+    if computed not in note:
+        reason = "; ".join(filter(None, (f"{inputs} give {computed}", note)))
+    return f"printed as {original}, recomputed from its parts ({reason})"

@@ -1,4 +1,8 @@
-"""A table of a paper without its numbers: rows, columns, names, and how numbers are printed."""
+"""A table of a paper without its numbers: rows, columns, names, and how numbers are printed.
+
+A *cell* is one number of the table. A *key* is a property of a cell that gives its position, such
+as ``system`` or ``measure``. *Panels* are blocks of a table below each other.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,10 @@ from ranktilt.reporting.document import Figure
 from ranktilt.reporting.layouts.names import NAMES, dataset_name, measure_name
 from ranktilt.reporting.layouts.selection import KEYS, Selection
 
-_DERIVED = ("", "relative_delta", "ratio")
-"""Ways in which cells may follow from others; the first: they do not."""
-_CONTEXT = {"generator": "LLM text by {}", "temperature": "temperature {}"}
-"""How a caption phrases a key."""
+_DERIVATIONS = ("", "relative_delta", "ratio")
+"""Values of `Layout.derived`; the empty one is for tables without derived cells."""
+_CAPTION_PHRASES = {"generator": "LLM text by {}", "temperature": "temperature {}"}
+"""Phrase of a caption by its key; other keys stand alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,59 +40,62 @@ class Layout:
     cells: tuple[Selection, ...] = ()
     """Which rows of which results are its cells."""
     draw: Callable[[Any], Iterable[Figure]] | None = None
-    """The function that draws a figure that no page has, from a result that `cells` are about."""
+    """The function that draws figures from a result of a kind in `cells`; None for a table.
+
+    A figure that the page of a result already has needs none.
+    """
     reads_collection: bool = False
-    """Whether an audit's collection and lists are read again for it."""
+    """Whether an audit's collection and lists must be loaded for it."""
     texts: int = 0
-    """For a table of texts: the number of the collection that it shows, 1 for the first."""
+    """For a table of texts: which of the given collections it shows, 1 for the first; else 0."""
     left_out: str = ""
-    """What is said of rankers that the table is not about."""
+    """Reason why some rankers of a result are not in the table, for a note."""
     title_of_groups: str = ""
-    """The caption where the groups are not human and LLM; the same by default."""
+    """The caption where groups are not human and LLM; empty where `title` serves."""
     rows: tuple[str, ...] = ("system", "target")
-    """Keys of a cell, the slowest first."""
+    """Keys whose values name the rows; the last one changes from row to row."""
     columns: tuple[str, ...] = ("dataset", "measure")
-    """One key or two."""
+    """Keys whose values name the columns: one key, or two with a heading for the first."""
     panels: tuple[str, ...] = ()
-    """Keys of the blocks below each other.
+    """Keys whose values name the panels.
 
     Every key that is used nowhere else and has several values joins them.
     """
     measures: tuple[str, ...] = ()
-    """Those of the paper, in its order; others follow."""
+    """Measures of the paper, in its order; others of a result come after them."""
     digits: int = 1
-    """Decimals."""
+    """Number of decimals."""
     digits_of: Mapping[str, int] = field(default_factory=dict)
-    """Decimals of single measures."""
+    """Number of decimals of single measures, where it is another."""
     leading_zero: bool = True
-    """Whether 0.5 is printed so, or .5."""
+    """Whether a half is printed as 0.5; as .5 otherwise."""
     scale: float = 1.0
-    """What a value of 0 to 1 is multiplied by for the print: 100 for percent."""
+    """Factor from a result's value to the printed number: 100 for percent."""
     derived: str = ""
-    """Cells that follow from others: ``relative_delta`` of two means, ``ratio`` of two shares."""
+    """Cells that are computed from others: ``relative_delta`` of means, ``ratio`` of shares."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Titles of keys, where they are not the usual ones."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """How values are printed, where it is not the usual way."""
+    """Printed forms of keys' values, where they are not the usual ones."""
     shows: str = ""
-    """What a result must hold for this table."""
+    """What a result must hold for this table, for an error message."""
     command: str = ""
-    """What makes such a result."""
+    """The command that makes such a result."""
     mark: str = ""
-    """What stands behind a number that is significantly better than others, such as ``†``."""
+    """Mark after a number that is significantly better than others, such as ``†``."""
     mark_note: str = ""
-    """What the mark says."""
+    """Explanation of the mark."""
     curve: bool = False
-    """Whether its rows are the places of a curve, of which print shows a few and CSV all."""
+    """Whether its rows are the points of a curve, of which print shows a few and CSV all."""
 
     @property
     def is_figure(self) -> bool:
-        """Whether it is a figure, which is drawn too."""
+        """Whether it is a figure of the paper, not a table."""
         return "-fig" in self.name
 
     @property
     def paper(self) -> str:
-        """Which table or figure of which paper it is."""
+        """Which table or figure of which paper it is, such as ``Table 3 of Dai et al.``."""
         number = self.name.rpartition("-")[2]
         if not (self.is_figure or number.isdecimal()):
             return self.source
@@ -108,11 +115,11 @@ class Layout:
             raise UserError(
                 f"layout {self.name}: expected one key or two for columns, got {len(self.columns)}"
             )
-        if self.derived not in _DERIVED:
-            raise unknown(f"derived cells of layout {self.name}", self.derived, _DERIVED[1:])
+        if self.derived not in _DERIVATIONS:
+            raise unknown(f"derived cells of layout {self.name}", self.derived, _DERIVATIONS[1:])
 
     def label(self, key: str, value: str) -> str:
-        """Return a key's value as it is printed."""
+        """Return the printed form of a key's value, such as the paper's name of a measure."""
         if value in self.labels:
             return self.labels[value]
         if key == "measure":
@@ -122,10 +129,10 @@ class Layout:
         return NAMES["targets"].get(value, value) if key == "target" else value
 
     def caption_phrase(self, key: str, value: str) -> str:
-        """Return a key's value as a caption has it; empty where there is none."""
+        """Return a caption's phrase about a key's value; empty for no value."""
         if not value:
             return ""
-        return _CONTEXT.get(key, "{}").format(self.label(key, value))
+        return _CAPTION_PHRASES.get(key, "{}").format(self.label(key, value))
 
     def printed(self, value: float, measure: str) -> str:
         """Print a number as the paper does; ``–`` where it is undefined."""
@@ -137,17 +144,17 @@ class Layout:
             return text.replace("0.", ".", 1)
         return text
 
-    def unit(self, measure: str) -> float:
-        """Return half a unit of the last printed digit: how far a print may be from its number."""
+    def rounding_error(self, measure: str) -> float:
+        """Return how far a printed number may be from the exact one: half of the last digit."""
         return float(0.5 * 10.0 ** -self.digits_of.get(measure, self.digits))
 
 
 PAPER = "paper"
-"""The layout of every table that the results hold."""
+"""Name that stands for the layouts of all tables that the results hold."""
 
 
 def layouts() -> dict[str, Layout]:
-    """Return every layout by its name: the papers' and those of installed packages.
+    """Return every layout by its name: those of papers, and those of other installed packages.
 
     Packages name theirs in the entry points ``ranktilt.layouts``.
     """
@@ -156,17 +163,17 @@ def layouts() -> dict[str, Layout]:
 
 @cache
 def load_layouts() -> tuple[dict[str, Layout], list[UserError]]:
-    """Return every layout by its name, and why those of some packages could not be loaded."""
+    """Return every layout by its name, and the errors of packages whose layouts did not load."""
     table = ExtensionTable("layout", "ranktilt.layouts", {}, _fault)
-    foreign = {name for name, _ in table.foreign()}
+    other_packages = {name for name, _ in table.foreign()}
     by_name: dict[str, Layout] = {}
     errors = list[UserError]()
     for name in table.names():
         try:
             loaded = table.load(name)
         except UserError as error:
-            # A package that is broken takes no table of others away.
-            if name not in foreign:
+            # A broken package must not make the layouts of others unavailable.
+            if name not in other_packages:
                 raise
             errors.append(error)
             continue
@@ -180,13 +187,13 @@ def load_layouts() -> tuple[dict[str, Layout], list[UserError]]:
 
 
 def layout_named(name: str) -> Layout:
-    """Return a layout.
+    """Return the layout with a name.
 
     Raises
     ------
     UserError
-        If there is none of this name: lists those there are, or says why a package's could not be
-        loaded.
+        If there is none: lists the names of all layouts, or says why those of a package could not
+        be loaded.
     """
     by_name, errors = load_layouts()
     if name in by_name:
@@ -195,7 +202,7 @@ def layout_named(name: str) -> Layout:
 
 
 def _fault(loaded: object, name: str) -> str:
-    """Say what keeps a package's object from being layouts; empty if nothing does."""
-    parts = loaded if isinstance(loaded, list | tuple) else (loaded,)
-    is_layout = all(isinstance(layout, Layout) for layout in parts)
-    return "" if is_layout else "is neither a Layout nor a tuple of Layouts"
+    """Say why an object of a package cannot be used as layouts; empty where it can."""
+    candidates = loaded if isinstance(loaded, list | tuple) else (loaded,)
+    are_layouts = all(isinstance(candidate, Layout) for candidate in candidates)
+    return "" if are_layouts else "is neither a Layout nor a tuple of Layouts"

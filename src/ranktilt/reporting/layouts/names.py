@@ -1,4 +1,8 @@
-"""What papers call rankers, measures, collections and the models that wrote texts."""
+"""The papers' names of rankers, measures, collections and the models that wrote texts.
+
+A ranker is a *pipeline* of *stages*, such as ``bm25@100>>monot5:base``, whose first stage retrieves
+documents and whose others re-rank them.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +22,20 @@ from ranktilt.spec import Stage, parse_stages
 NAMES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files("ranktilt.reporting.layouts").joinpath("names.toml").read_text(encoding="utf-8")
 )
-"""The papers' names by kind: of keys, stages, measures and more."""
-_DEFAULT = {"monot5": "base", "monobert": "large"}
-"""Checkpoint that is meant where a ranker is named without one."""
-_MEASURE = re.compile(r"^(nDCG|AP|RR|R)(?=[@(]|$)")
-"""Measures that the papers call otherwise."""
-_SAVED = re.compile(
+"""The papers' names by what they are of: keys, rankers, models, measures, and so on."""
+_DEFAULT_CHECKPOINTS = {"monot5": "base", "monobert": "large"}
+"""Checkpoint of a ranker that is named without one."""
+_RENAMED_MEASURE = re.compile(r"^(nDCG|AP|RR|R)(?=[@(]|$)")
+"""The beginning of a measure that has another name in the papers."""
+_SAVED_RUN = re.compile(
     r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?'
 )
-"""A file of a saved run, which is called what the file is."""
+"""The path of a file with a saved run; its group is the file's name without endings."""
 
 
 def system_names(runs: Iterable[str]) -> dict[str, str]:
-    """Name rankers as the papers do."""
-    names = {run: _pipeline(run) for run in runs}
+    """Return the papers' names of runs; runs that would share a name keep their own."""
+    names = {run: _pipeline_name(run) for run in runs}
     name_counts = Counter(names.values())
     return {run: name if name_counts[name] == 1 else run for run, name in names.items()}
 
@@ -42,53 +46,54 @@ def is_reranked(run: str) -> bool:
 
 
 def first_stage(run: str) -> str:
-    """Name the first stage of a pipeline as the papers do; a single stage is its own."""
-    return _pipeline(run.partition(">>")[0].strip())
+    """Return the papers' name of a pipeline's first stage, which may be its only one."""
+    return _pipeline_name(run.partition(">>")[0].strip())
 
 
-def _pipeline(text: str) -> str:
-    """Name a pipeline by its stages; as it is typed where a stage has no name."""
-    if saved := _SAVED.fullmatch(text):
-        return saved[1]
+def _pipeline_name(run: str) -> str:
+    """Return the papers' names of a pipeline's stages, joined by ``+``.
+
+    A saved run has the name of its file; a pipeline with a stage that no paper names keeps its own.
+    """
+    if saved_run := _SAVED_RUN.fullmatch(run):
+        return saved_run[1]
     try:
-        names = [_stage(stage) for stage in parse_stages(text)]
-    except UserError:  # a run of someone else's is called what its file says
-        return text
-    return "+".join(name for name in names if name) if all(names) else text
+        names = [_stage_name(stage) for stage in parse_stages(run)]
+    except UserError:  # the run comes from a file, whose name for it is no notation of stages
+        return run
+    return "+".join(names) if all(names) else run
 
 
-def _stage(stage: Stage) -> str:
+def _stage_name(stage: Stage) -> str:
     """Return the papers' name of one stage; empty where they have none."""
     if stage.options:
         return ""
-    if str(replace(stage, k=None)) in NAMES["rankers"]:
-        return NAMES["rankers"][str(replace(stage, k=None))]
-    argument = stage.argument or _DEFAULT.get(stage.name)
-    known = model(argument, stage.name) if argument else None
-    return NAMES["models"].get(known.spec, "") if known else ""
+    without_depth = str(replace(stage, k=None))
+    if without_depth in NAMES["rankers"]:
+        return NAMES["rankers"][without_depth]
+    checkpoint = stage.argument or _DEFAULT_CHECKPOINTS.get(stage.name)
+    known_model = model(checkpoint, stage.name) if checkpoint else None
+    return NAMES["models"].get(known_model.spec, "") if known_model else ""
 
 
 def measure_name(measure: str) -> str:
-    """Name a measure as the papers do: ``AP@1`` is MAP@1, ``RR@10`` is MRR@10."""
-    return _MEASURE.sub(lambda match: NAMES["measures"][match[1]], measure, count=1)
+    """Return the papers' name of a measure: ``AP@1`` is MAP@1, ``RR@10`` is MRR@10."""
+    return _RENAMED_MEASURE.sub(lambda match: NAMES["measures"][match[1]], measure, count=1)
 
 
 def dataset_name(dataset: str) -> str:
-    """Name a collection as the papers do; one that they do not have keeps its name."""
+    """Return the papers' name of a collection; its own where they have none."""
     return NAMES["datasets"].get(dataset.casefold(), dataset)
 
 
 def generator(source: str) -> tuple[str, str]:
-    """Split the name of a source into its model and its temperature, empty where it has none."""
+    """Split the name of a source into its model and its temperature; empty for no temperature."""
     model_name, degree = split_temperature(source)
     return model_name, "" if degree is None else temperature(degree)
 
 
 def temperature(value: float) -> str:
-    """Write a temperature as the papers do, with one decimal or as many as it needs.
-
-    Empty where it is unknown.
-    """
+    """Print a temperature with one decimal, or as many as it needs; empty where it is unknown."""
     if math.isnan(value):
         return ""
     return f"{value:.1f}" if round(value, 1) == value else f"{value:g}"

@@ -1,4 +1,9 @@
-"""Cells of one layout as tables: which keys vary, and where each cell stands."""
+"""Cells of one layout as tables: a table for each panel, with rows and columns by keys.
+
+A *key* is a property of a cell, such as its ranker or measure; a layout says which keys name rows,
+columns and panels. Values of keys are in the *order of the print*: measures in that of the paper,
+all others as they first occur.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ class PivotedTables:
     cells: tuple[PaperCell | None, ...]
     """Every cell in the order of the print; None for a gap."""
     keys: tuple[str, ...]
-    """Keys that say where a cell stands, those of panels first."""
+    """Keys that give the position of a cell: those of panels, then of rows and of columns."""
 
 
 def pivot(cells: Sequence[PaperCell], layout: Layout) -> PivotedTables:
@@ -37,7 +42,7 @@ def pivot(cells: Sequence[PaperCell], layout: Layout) -> PivotedTables:
     Raises
     ------
     UserError
-        If two cells belong in the same position.
+        If two cells have the same position.
     """
     _require_distinct(cells, layout)
     return _Pivot(cells=tuple(cells), layout=layout).pivoted()
@@ -50,7 +55,7 @@ def key_values(cells: Sequence[PaperCell], layout: Layout) -> dict[str, list[str
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pivot:
-    """Cells and a layout, with what each part of the tables is made of."""
+    """Lays the cells of one layout out."""
 
     cells: tuple[PaperCell, ...]
     """Cells of the layout."""
@@ -64,13 +69,13 @@ class _Pivot:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Keys of columns; a single value needs no column, but the last key always stays."""
+        """Keys that name columns: the last, and any other that has several values."""
         keys = self.layout.columns
         return tuple(key for key in keys if self._varies(key) or key == keys[-1])
 
     @cached_property
     def panels(self) -> tuple[str, ...]:
-        """Keys of panels: the layout's, and every other key that varies and is used nowhere."""
+        """Keys that name panels: the layout's, and unused ones, of those with several values."""
         layout = self.layout
         used = {*layout.rows, *layout.columns, *layout.panels}
         unused = [key for key in KEYS if key not in used]
@@ -113,7 +118,7 @@ class _Pivot:
     def _lines(
         self, cells: Sequence[PaperCell], columns: Sequence[_Values]
     ) -> list[tuple[_Values, list[PaperCell | None]]]:
-        """Return the lines of a panel: the values of its row keys, and a cell for each column."""
+        """Return the values that name each row of a panel, and its cells: None for a gap."""
         by_position = {cell.at((*self.layout.rows, *self.columns)): cell for cell in cells}
         lines = []
         for row in self._combinations(self.layout.rows, cells):
@@ -122,40 +127,46 @@ class _Pivot:
         return lines
 
     def _rows(self, lines: Sequence[tuple[_Values, list[PaperCell | None]]]) -> tuple[Row, ...]:
-        """Return the rows of a panel's table, with a rule where the first label changes."""
+        """Return the rows of a panel's table, with a line above each new value of the first key."""
         rows: list[Row] = []
-        previous: _Values = tuple("" for _ in self.layout.rows)
-        for row, line_cells in lines:
-            labels = self._row_labels(row, previous)
+        previous_values: _Values = tuple("" for _ in self.layout.rows)
+        for values, line_cells in lines:
+            labels = self._row_labels(values, previous_values)
             has_rule = bool(rows) and len(labels) > 1 and bool(labels[0])
-            cells = (*map(Cell, labels), *map(_printed, line_cells))
+            cells = (*map(Cell, labels), *map(_table_cell, line_cells))
             rows.append(Row(cells, rule=has_rule))
-            previous = row
+            previous_values = values
         return tuple(rows)
 
-    def _row_labels(self, row: _Values, previous: _Values) -> list[str]:
-        """Label a row; what the row above says too is left blank."""
+    def _row_labels(self, values: _Values, previous_values: _Values) -> list[str]:
+        """Return the labels of a row; empty for the first values that the row above has too."""
         labels: list[str] = []
         is_repeated = True
-        for key, value, previous_value in zip(self.layout.rows, row, previous, strict=True):
+        for key, value, previous_value in zip(
+            self.layout.rows, values, previous_values, strict=True
+        ):
             is_repeated = is_repeated and value == previous_value
             labels.append("" if is_repeated else self.layout.label(key, value))
         return labels
 
     def _caption(self, panel: _Values) -> str:
-        """Return the caption of a panel."""
+        """Return the caption of a panel, from its values of the panels' keys."""
         phrases = map(self.layout.caption_phrase, self.panels, panel)
         return ", ".join(filter(None, phrases))
 
     def _table_columns(self, columns: Sequence[_Values]) -> tuple[Column, ...]:
-        """Return the columns of a panel: those of labels, then those of numbers."""
+        """Return the columns of a panel: those that name rows, then those of numbers."""
         layout = self.layout
         headers = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
         numbers = [Column(layout.label(self.columns[-1], column[-1])) for column in columns]
         return (*headers, *numbers)
 
     def _spans(self, columns: Sequence[_Values]) -> tuple[tuple[str, int], ...]:
-        """Return the headings above the titles, where columns have two keys."""
+        """Return the headings above the titles, each with its number of columns.
+
+        Empty unless columns have two keys; the first heading is an empty one above the names of
+        rows.
+        """
         if len(self.columns) < 2:
             return ()
         upper_values = [column[0] for column in columns]
@@ -177,8 +188,8 @@ def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:
     return values
 
 
-def _printed(cell: PaperCell | None) -> Cell:
-    """Make a cell of a table; Relative Δ has the tone of the side that it favours."""
+def _table_cell(cell: PaperCell | None) -> Cell:
+    """Return a cell as a table has it: a dash for a gap, Relative Δ in the favoured side's tone."""
     if cell is None:
         return Cell(DASH)
     text = cell.text.replace("-", "−") + cell.mark
@@ -189,7 +200,7 @@ def _printed(cell: PaperCell | None) -> Cell:
 
 
 def _require_distinct(cells: Sequence[PaperCell], layout: Layout) -> None:
-    """Raise a `UserError` if two cells stand in the same position."""
+    """Raise a `UserError` if two cells have the same position."""
     positions = set[tuple[str, ...]]()
     for cell in cells:
         if cell.cell_key in positions:

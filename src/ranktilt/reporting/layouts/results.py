@@ -1,8 +1,13 @@
-"""Which tables a result holds, and the cells of each."""
+"""Which papers' tables a result holds, and the cells of each.
+
+A cell is *at home* in the table that it is printed in when all tables are made at once; other
+tables may repeat it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from ranktilt.reporting.layouts.layout import Layout, layouts
@@ -10,7 +15,7 @@ from ranktilt.reporting.layouts.selection import PaperCell
 
 
 def cells_of(result: Any, table: str | Layout, *, at_home: bool = False) -> list[PaperCell]:
-    """Find the cells of one table in a result."""
+    """Return the cells of one table in a result; with `at_home`, only those at home in it."""
     layout = layouts()[table] if isinstance(table, str) else table
     cells: list[PaperCell] = []
     for selection in layout.cells:
@@ -19,27 +24,29 @@ def cells_of(result: Any, table: str | Layout, *, at_home: bool = False) -> list
 
 
 def tables_of(result: Any) -> list[str]:
-    """Name the tables that a result is laid out as by default: those its rows are at home in."""
+    """Return the names of the tables in which some cells of a result are at home."""
     names = []
     for layout in layouts().values():
-        selections = layout.cells
-        if any(any(part.cells(result, layout.name, at_home=True)) for part in selections):
+        cells = chain.from_iterable(
+            selection.cells(result, layout.name, at_home=True) for selection in layout.cells
+        )
+        if next(cells, None) is not None:
             names.append(layout.name)
     return names
 
 
 def result_types() -> tuple[type[Any], ...]:
     """Return the kinds of results that some layout shows."""
-    kinds = dict[type[Any], None]()
+    result_kinds = dict[type[Any], None]()
     for layout in layouts().values():
         for selection in layout.cells:
-            selected = selection.result
-            kinds |= dict.fromkeys(selected if isinstance(selected, tuple) else (selected,))
-    return tuple(kinds)
+            kinds = selection.result
+            result_kinds |= dict.fromkeys(kinds if isinstance(kinds, tuple) else (kinds,))
+    return tuple(result_kinds)
 
 
 def left_out(result: Any, layout: Layout) -> list[str]:
-    """Name the rankers of a result that a table is not about."""
+    """Return the names of a result's rankers that are in no cell of a table."""
     names = list[str]()
     for selection in layout.cells:
         frame, rows = selection.frame(result), selection.rows(result, at_home=False)
@@ -51,5 +58,5 @@ def left_out(result: Any, layout: Layout) -> list[str]:
 
 
 def made_by(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say which command made a result, where one did."""
+    """Return a sentence on the command that made a result; empty where none did."""
     return (f"Made by: {spec['command']}",) if spec.get("command") else ()

@@ -1,4 +1,8 @@
-"""Cells from results: which rows of a result's frames a table shows, and where each stands."""
+"""Cells from results: which rows of a result's frames a paper's table shows, and by which keys.
+
+The *frames* of a result are its parts as data frames, such as ``means``. A *key* is a property of a
+cell that gives its position in the table, such as ``system`` (the ranker) or ``measure``.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ KEYS = (
     "target",
     "measure",
 )
-"""The keys that say where in its table a cell stands."""
+"""The keys of a cell, which together give its position in the table."""
 Column = str | pl.Expr
 """The name of a column, or an expression of several."""
 _RESULT_FIELDS = ("reference", "model", "protected", "unprotected")
@@ -40,14 +44,14 @@ _RESULT_FIELDS = ("reference", "model", "protected", "unprotected")
 
 @dataclass(frozen=True, kw_only=True)
 class PaperCell:
-    """One number of one table; a key that a table does not have is empty."""
+    """One number of one table; a key that the table does not use is empty."""
 
     table: str
     """Name of a layout, such as ``dai-3``."""
     dataset: str = ""
     """The collection, as the papers call it."""
     generator: str = ""
-    """The model that wrote the LLM's side."""
+    """The model that wrote the LLM text."""
     temperature: str = ""
     """The temperature at which that model wrote."""
     collection: str = ""
@@ -57,25 +61,25 @@ class PaperCell:
     condition: str = ""
     """Which queries or pairs count, such as ``neutral`` or ``relevant``."""
     target: str = ""
-    """The group whose documents count, or ``relative_delta``."""
+    """The group whose documents the mean is over, or ``relative_delta``."""
     measure: str = ""
     """The measure."""
     value: float
-    """The number on the scale of the print, percent or 0 to 1; NaN where undefined."""
+    """The number as it is printed, in percent or from 0 to 1, unrounded; NaN where undefined."""
     text: str = ""
-    """The number as it is printed."""
+    """The printed number."""
     mark: str = ""
-    """What is printed behind it, such as ``†``."""
+    """Mark after the number, such as ``†``."""
     note: str = ""
-    """What to know of this number."""
+    """Note on the number, such as where it differs from the paper's; empty for none."""
 
     @property
     def cell_key(self) -> tuple[str, ...]:
-        """Table and keys, which no two cells share."""
+        """The table and the values of all keys, which no two cells share."""
         return (self.table, *self.at(KEYS))
 
     def at(self, keys: Sequence[str]) -> tuple[str, ...]:
-        """Return the values of some keys."""
+        """Return the cell's values of some keys."""
         return tuple(str(getattr(self, key)) for key in keys)
 
 
@@ -83,10 +87,10 @@ class PaperCell:
 class Selection:
     """Which rows of one part of a result's frames are cells of a table.
 
-    A row is enriched by columns that follow from others: ``dataset``, ``by`` and ``split`` of the
-    result; ``system`` (the papers' name of its ``run``), ``is_reranked`` and ``first_stage``;
-    ``generator`` and ``temperature`` of the model that wrote its ``source``, or else its group
-    ``b``.
+    Frames are *enriched* by columns that are computed from others: ``dataset``, ``by`` and
+    ``split`` of the result; ``system`` (the papers' name of the ``run``), ``is_reranked`` and
+    ``first_stage``; ``generator`` and ``temperature`` of the model that wrote the ``source`` or,
+    without one, the group ``b``.
     """
 
     result: type[Any] | tuple[type[Any], ...]
@@ -94,21 +98,21 @@ class Selection:
     part: str | Callable[[Any], pl.DataFrame]
     """The part of `result.frame`, such as ``means``, or a function from the result to a frame."""
     keys: Mapping[str, Column]
-    """A column for each key, such as ``{"system": "system", "measure": "measure"}``."""
+    """The column that gives each key, such as ``{"system": "system", "measure": "measure"}``."""
     value: Column = "value"
     """Column of the number."""
     where: pl.Expr | None = None
-    """The rows that are cells; all by default. A row that lacks one of the keys is no cell."""
+    """The rows that are cells; all by default. A row with null for one of the keys is no cell."""
     home: pl.Expr | None = None
-    """The rows that stand in this table when all tables of a paper are made at once.
+    """The rows that are printed in this table when all tables of a paper are made at once.
 
-    Some tables repeat numbers of others; each number then stands only in its own table. All rows by
+    Some tables repeat numbers of others; each number then is in its own table only. All rows by
     default.
     """
     first: bool = False
-    """Whether the first of several rows with the same keys counts; they are refused otherwise."""
+    """Whether only the first of several rows with the same keys is a cell; else it is an error."""
     mark: Column | None = None
-    """A column of marks, such as ``†``."""
+    """Column of marks, such as ``†``; None for a table without marks."""
 
     def frame(self, result: Any) -> pl.DataFrame:
         """Return the enriched rows; none if the result is of another kind or lacks the part."""
@@ -119,12 +123,12 @@ class Selection:
         return enriched(self.part(result), result)
 
     def _rows_of_table(self, result: Any, table: str, *, at_home: bool) -> pl.DataFrame:
-        """Return the rows that are cells; `UserError` if the layout names an unknown column."""
-        with _named_columns(table, self.frame(result)):
+        """Return `rows`; `UserError` if the layout names a column that does not exist."""
+        with _blaming_layout(table, self.frame(result)):
             return self.rows(result, at_home=at_home)
 
     def rows(self, result: Any, *, at_home: bool) -> pl.DataFrame:
-        """Return the rows that are cells; with `at_home` only those in `home`."""
+        """Return the enriched rows that are cells; with `at_home`, only those in `home`."""
         frame = self.frame(result)
         if frame.height and self.where is not None:
             frame = frame.filter(self.where)
@@ -135,19 +139,22 @@ class Selection:
     def cells(
         self, result: Any, table: str, *, scale: float = 1.0, at_home: bool = False
     ) -> Iterator[PaperCell]:
-        """Yield the cells of a result in a table, in the order of its rows, times `scale`."""
+        """Yield a table's cells from a result, in the order of its rows.
+
+        Values are multiplied by `scale`; with `at_home`, only the rows in `home` are cells.
+        """
         rows = self._rows_of_table(result, table, at_home=at_home)
         if not rows.height:
             return
         columns = {key: _column(column).cast(pl.String) for key, column in self.keys.items()}
         value = _column(self.value).cast(pl.Float64).alias("value")
         mark = pl.lit("") if self.mark is None else _column(self.mark)
-        with _named_columns(table, rows):
-            chosen = rows.select(value, mark.fill_null("").alias("mark"), **columns)
-        chosen = chosen.drop_nulls(list(columns))
+        with _blaming_layout(table, rows):
+            cells = rows.select(value, mark.fill_null("").alias("mark"), **columns)
+        cells = cells.drop_nulls(list(columns))
         if self.first:
-            chosen = chosen.unique(list(columns), keep="first", maintain_order=True)
-        for row in chosen.iter_rows(named=True):
+            cells = cells.unique(list(columns), keep="first", maintain_order=True)
+        for row in cells.iter_rows(named=True):
             number = row.pop("value")
             yield PaperCell(
                 table=table, value=scale * (np.nan if number is None else number), **row
@@ -155,8 +162,8 @@ class Selection:
 
 
 @contextmanager
-def _named_columns(table: str, frame: pl.DataFrame) -> Iterator[None]:
-    """Blame the layout, and not the result, for naming a column that does not exist."""
+def _blaming_layout(table: str, frame: pl.DataFrame) -> Iterator[None]:
+    """Raise a `UserError` that names the layout where it names a column that does not exist."""
     try:
         yield
     except pl.exceptions.ColumnNotFoundError as error:
@@ -168,14 +175,14 @@ def _named_columns(table: str, frame: pl.DataFrame) -> Iterator[None]:
 _recent: list[tuple[Any, dict[str, pl.DataFrame]]] = []
 """The last results that were laid out, each with its frames, the latest at the end.
 
-Every table of a result reads its frames, which take long to make.
+Several tables are made of one result, whose frames take long to make.
 """
 _MOST_RECENT = 8
-"""Most results whose frames are kept."""
+"""Most results whose frames are kept in memory."""
 
 
 def _frames(result: Any) -> dict[str, pl.DataFrame]:
-    """Return the enriched frames of a result; those of recent results are kept."""
+    """Return the frames of a result, from memory where it is one of the last that were laid out."""
     for recent_result, parts in _recent:
         if recent_result is result:
             return parts
@@ -192,16 +199,16 @@ def part_of(result: Any, part: str) -> pl.DataFrame:
 
 
 def enriched(frame: pl.DataFrame, result: Any) -> pl.DataFrame:
-    """Add the columns that follow from others and that a frame lacks."""
+    """Add the columns that are computed from others, unless a frame has them already."""
     if not frame.height:
         return frame
-    added = _of_result(result) | _of_runs(frame) | _of_sources(frame, result)
+    columns = _result_columns(result) | _run_columns(frame) | _source_columns(frame, result)
     return frame.with_columns(
-        *(values.alias(name) for name, values in added.items() if name not in frame.columns)
+        *(values.alias(name) for name, values in columns.items() if name not in frame.columns)
     )
 
 
-def _of_result(result: Any) -> dict[str, pl.Expr]:
+def _result_columns(result: Any) -> dict[str, pl.Expr]:
     """Return the columns that have the same value in all rows of a result."""
     # A `LoadedAudit` holds the audit and its collection.
     spec = getattr(result, "audit", result).spec
@@ -217,8 +224,8 @@ def _of_result(result: Any) -> dict[str, pl.Expr]:
     }
 
 
-def _of_runs(frame: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return the columns that follow from the run of a row."""
+def _run_columns(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return the columns that are computed from the column ``run``."""
     if "run" not in frame.columns:
         return {}
     runs = frame["run"].cast(pl.String)
@@ -230,23 +237,23 @@ def _of_runs(frame: pl.DataFrame) -> dict[str, pl.Series]:
     }
 
 
-def _of_sources(frame: pl.DataFrame, result: Any) -> dict[str, pl.Series]:
-    """Return the columns that follow from the source of a row."""
+def _source_columns(frame: pl.DataFrame, result: Any) -> dict[str, pl.Series]:
+    """Return the model and temperature of each row's ``source``, or else of its group ``b``."""
     column = next((name for name in ("source", "b") if name in frame.columns), None)
     if column is None:
         return {}
     # `SourceAudits` hold the model and temperature of each source. Other results have only the
     # source's name, which often says both.
-    recorded = {
+    recorded_generators = {
         source.source: (source.series, temperature(source.temperature))
         for source in getattr(result, "sources", ())
         if hasattr(source, "series")
     }
-    sources = [name or "" for name in frame[column].cast(pl.String)]
-    origins = [recorded.get(source) or generator(source) for source in sources]
+    sources = [source or "" for source in frame[column].cast(pl.String)]
+    generators = [recorded_generators.get(source) or generator(source) for source in sources]
     return {
-        "generator": pl.Series([model for model, _ in origins], dtype=pl.String),
-        "temperature": pl.Series([degrees for _, degrees in origins], dtype=pl.String),
+        "generator": pl.Series([model for model, _ in generators], dtype=pl.String),
+        "temperature": pl.Series([degrees for _, degrees in generators], dtype=pl.String),
     }
 
 

@@ -1,4 +1,9 @@
-"""Texts behind a tilt: for each query a human document and its LLM versions."""
+"""A paper's table of texts: for each query a human document and its LLM versions.
+
+A *source* is who wrote documents; the first one is usually human. *Twins* are a document of the
+first source and its version in another, here both relevant to a query. The queries are chosen by
+what they contribute to Relative Δ, unless a user names them.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +32,14 @@ from ranktilt.reporting.provenance import folder
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
 
 PAIRS = 2
-"""Queries that are chosen where none is named."""
-_Key = tuple[str, str]
-"""A query, and a document of the first source that is relevant to it."""
+"""Number of queries that are chosen where a user names none."""
+_QueryDoc = tuple[str, str]
+"""Ids of a query and of a document of the first source that is relevant to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Rewrites:
-    """One source against the first: the audit of the two, and the relevant twins."""
+    """One source compared with the first: the audit of the two, and the relevant twins."""
 
     audit: Audit
     """Audit of the two sources."""
@@ -43,13 +48,13 @@ class _Rewrites:
     a: str
     """The first source."""
     b: str
-    """The other one."""
+    """The other source."""
 
     @cached_property
-    def twins(self) -> dict[_Key, str]:
-        """The version in `b` of each document of `a`, where both are relevant to a query.
+    def twins(self) -> dict[_QueryDoc, str]:
+        """Id of the version in `b` of each document of `a`, where both are relevant to a query.
 
-        The highest grades of a query come first.
+        Twins with the highest sum of grades come first.
         """
         judged = self.collection.qrels.filter(pl.col("grade") > 0).with_row_index("row")
         pairs = self.collection.pairs(self.a, self.b)
@@ -66,27 +71,27 @@ class _Rewrites:
             descending=[True, False],
             maintain_order=True,
         )
-        twins: dict[_Key, str] = {}
+        twins: dict[_QueryDoc, str] = {}
         for query, doc, twin in rows.select("query_id", "doc_id", "b").iter_rows():
             twins.setdefault((query, doc), twin)
         return twins
 
     @cached_property
     def points(self) -> dict[str, float]:
-        """Each query's part of Relative Δ, added up over the rankers.
+        """Each query's contribution to Relative Δ in points, added up over the rankers.
 
-        The parts of one ranker sum to its Relative Δ.
+        The contributions of all queries to one ranker's Relative Δ sum to it.
         """
         audit = self.audit
         measure = audit.primary_measure
-        per_ranker = np.stack(
+        points_of_rankers = np.stack(
             [contributions(audit, run, measure, a=self.a, b=self.b) for run in audit.runs]
         )
         # A ranker that retrieves nothing relevant has no Relative Δ.
-        has_tilt = ~np.isnan(per_ranker).all(axis=1)
-        totals = per_ranker[has_tilt].sum(axis=0).tolist()
-        points = zip(audit.queries, totals, strict=True)
-        return {query: value for query, value in points if not isnan(value)}
+        has_tilt = ~np.isnan(points_of_rankers).all(axis=1)
+        totals = points_of_rankers[has_tilt].sum(axis=0).tolist()
+        queries_and_points = zip(audit.queries, totals, strict=True)
+        return {query: points for query, points in queries_and_points if not isnan(points)}
 
     def text(self, doc: str) -> str:
         """Return the text of a document."""
@@ -95,40 +100,44 @@ class _Rewrites:
 
 @dataclass(frozen=True, kw_only=True)
 class _AllRewrites:
-    """All sources of a collection against its first one, in one audit or one audit each."""
+    """All other sources of a collection, each compared with the first.
+
+    They are from one audit of all, or from one audit of each.
+    """
 
     sides: tuple[_Rewrites, ...]
-    """Each other source against the first."""
+    """Each other source."""
 
     @classmethod
     def from_audits(cls, audits: Sequence[LoadedAudit]) -> _AllRewrites:
         """Collect the sources of audits that were loaded with their collection."""
-        first = audits[0].audit.tilted_pairs[0][0]
+        first_source = audits[0].audit.tilted_pairs[0][0]
         sides: dict[str, _Rewrites] = {}
         for loaded in audits:
             if loaded.collection is None:
                 continue
             for a, b in loaded.audit.tilted_pairs:
-                if a == first:
+                if a == first_source:
                     sides[b] = _Rewrites(audit=loaded.audit, collection=loaded.collection, a=a, b=b)
         return cls(sides=tuple(sides.values()))
 
     @cached_property
-    def keys(self) -> dict[str, list[_Key]]:
-        """Documents to choose from, by query: those that most sources have a version of."""
-        version_counts = Counter[_Key]()
+    def docs_by_query(self) -> dict[str, list[_QueryDoc]]:
+        """Documents to choose from for each query: those that most sources have a version of."""
+        version_counts = Counter[_QueryDoc]()
         for side in self.sides:
             version_counts.update(side.twins.keys())
-        keys = defaultdict[str, list[_Key]](list)
-        for key in version_counts:
-            keys[key[0]].append(key)
+        docs = defaultdict[str, list[_QueryDoc]](list)
+        for query, doc in version_counts:
+            docs[query].append((query, doc))
         return {
-            query: _most_common(query_keys, version_counts) for query, query_keys in keys.items()
+            query: _with_most_versions(query_docs, version_counts)
+            for query, query_docs in docs.items()
         }
 
     @cached_property
     def points(self) -> dict[str, float]:
-        """Each query's part of Relative Δ, added up over sources and rankers."""
+        """Each query's contribution to Relative Δ, added up over sources and rankers."""
         points = defaultdict[str, float](float)
         for side in self.sides:
             for query, value in side.points.items():
@@ -143,41 +152,50 @@ class _AllRewrites:
 
     def _is_in_every_source(self, query: str) -> bool:
         """Tell whether a query's first document has a version in every source."""
-        return query in self.keys and all(self.keys[query][0] in side.twins for side in self.sides)
+        if query not in self.docs_by_query:
+            return False
+        query_doc = self.docs_by_query[query][0]
+        return all(query_doc in side.twins for side in self.sides)
 
-    def chosen(self, query: str) -> Iterator[str]:
-        """Yield the texts of the document of the highest grade and of its versions."""
-        key = self.keys[query][0]
-        yield self.sides[0].text(key[1])
+    def texts(self, query: str) -> Iterator[str]:
+        """Yield the text of a query's first document, and of its version in each other source.
+
+        A dash for a source that has no relevant version.
+        """
+        query_doc = self.docs_by_query[query][0]
+        _, doc = query_doc
+        yield self.sides[0].text(doc)
         for side in self.sides:
-            yield side.text(side.twins[key]) if key in side.twins else DASH
+            yield side.text(side.twins[query_doc]) if query_doc in side.twins else DASH
 
 
-def _most_common(keys: Sequence[_Key], version_counts: Mapping[_Key, int]) -> list[_Key]:
-    """Return the documents that most sources have a version of."""
-    most = max(version_counts[key] for key in keys)
-    return [key for key in keys if version_counts[key] == most]
+def _with_most_versions(
+    docs: Sequence[_QueryDoc], version_counts: Mapping[_QueryDoc, int]
+) -> list[_QueryDoc]:
+    """Return the documents that have a version in the most sources."""
+    most = max(version_counts[doc] for doc in docs)
+    return [doc for doc in docs if version_counts[doc] == most]
 
 
 def has_pairs(audits: Sequence[LoadedAudit]) -> bool:
-    """Tell whether some query has texts to choose: a relevant document and relevant versions."""
+    """Tell whether some query has a relevant document with relevant versions in all sources."""
     return bool(_AllRewrites.from_audits(audits).strongest)
 
 
 def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
     """Group the audits whose texts can be shown by their collection.
 
-    These are audits by source that were judged and loaded with their collection.
+    These are judged audits by source that were loaded with their collection.
     """
     groups = defaultdict[str, list[LoadedAudit]](list)
-    for number, part in enumerate(_parts(results)):
-        if _shows_texts(part):
-            groups[_collection_key(part.audit.spec, number)].append(part)
+    for index, result in enumerate(_single_results(results)):
+        if _has_texts(result):
+            groups[_collection_key(result.audit.spec, index)].append(result)
     return list(groups.values())
 
 
-def _parts(results: Sequence[object]) -> Iterator[object]:
-    """Return results one by one, the audits of several sources each on its own."""
+def _single_results(results: Sequence[object]) -> Iterator[object]:
+    """Yield the results, and for an audit of several sources the audit of each."""
     for result in results:
         if isinstance(result, LoadedSourceAudits):
             yield from result.parts
@@ -185,68 +203,70 @@ def _parts(results: Sequence[object]) -> Iterator[object]:
             yield result
 
 
-def _shows_texts(result: object) -> TypeGuard[LoadedAudit]:
-    """Tell whether a result is an audit by source that was judged and has its collection."""
+def _has_texts(result: object) -> TypeGuard[LoadedAudit]:
+    """Tell whether a result is a judged audit by source that was loaded with its collection."""
     if not isinstance(result, LoadedAudit) or not result.collection:
         return False
     return result.audit.spec.get("by") == "source" and bool(result.audit.tilts)
 
 
-def _collection_key(spec: Mapping[str, Any], number: int) -> str:
-    """Return the name under which an audit is grouped with those of its collection.
+def _collection_key(spec: Mapping[str, Any], index: int) -> str:
+    """Return the key by which an audit is grouped with those of its collection.
 
     Audits of single sources of one folder belong together. Any other audit is alone, under its
-    number.
+    index among the results.
     """
     collection = spec.get("collection", {})
     path = collection.get("path") if collection.get("without_sources") else None
-    return str(number) if path is None else f"at {path}"
+    return str(index) if path is None else f"at {path}"
 
 
 def chosen_texts(
     audits: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()
 ) -> Panels:
-    """Choose a document and its versions in every source, and lay them out side by side.
+    """Return the table of texts of a layout, with a panel for each query.
 
-    Each query has a panel.
+    A panel has the texts of a document and of its versions in every source, side by side. The
+    audits are of one collection, `name` is the layout's, and `queries` are ids of queries that a
+    user named.
     """
     rewrites = _AllRewrites.from_audits(audits)
     first, sources = rewrites.sides[0], [side.b for side in rewrites.sides]
-    chosen = rewrites.strongest
+    shown_queries = rewrites.strongest
     if queries:
-        chosen = _checked_queries(queries, rewrites.keys, first.collection)
-    if not chosen:
+        shown_queries = _checked_queries(queries, rewrites.docs_by_query, first.collection)
+    if not shown_queries:
         raise UserError(
             f"{name}: no query has a relevant pair of {first.a} and {' and '.join(sources)}"
         )
-    columns = tuple(map(text_column, _titles(first.a, sources)))
+    columns = tuple(map(text_column, _column_titles(first.a, sources)))
     query_texts = dict(first.collection.queries.select("id", "text").iter_rows())
     tables = []
-    for query in chosen:
-        row = Row(tuple(map(Cell, rewrites.chosen(query))))
+    for query in shown_queries:
+        row = Row(tuple(map(Cell, rewrites.texts(query))))
         tables.append(Table(f"Query: {query_texts[query]}", columns, (row,)))
-    origins = chain.from_iterable(made_by(side.audit.spec) for side in rewrites.sides)
+    commands = chain.from_iterable(made_by(side.audit.spec) for side in rewrites.sides)
     return Panels(
         name=name,
         caption=_caption(first.audit, name, sources),
         layout=f"Layout: {layouts()[name].paper}.",
         tables=tuple(tables),
-        notes=tuple(_notes(rewrites, chosen, are_named=bool(queries))),
-        origins=tuple(dict.fromkeys(origins)),
+        notes=tuple(_notes(rewrites, shown_queries, were_named=bool(queries))),
+        origins=tuple(dict.fromkeys(commands)),
     )
 
 
-def _titles(first: str, sources: Sequence[str]) -> list[str]:
-    """Return the titles of the columns, those of Dai et al. for human text."""
-    if first != "human":
-        return [first, *sources]
+def _column_titles(first_source: str, sources: Sequence[str]) -> list[str]:
+    """Return the titles of the columns: those of Dai et al. where the first source is human."""
+    if first_source != "human":
+        return [first_source, *sources]
     if len(sources) == 1:
         return ["Human-Written", "LLM-Generated"]
     return ["Human-Written", *(f"LLM-Generated, {source}" for source in sources)]
 
 
 def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
-    """Return the caption: the title, the collection, and the models."""
+    """Return the caption: the layout's title, the collection, and the models that wrote texts."""
     models = []
     for model, degree in map(generator, sources):
         models.append(f"{model} at temperature {degree}" if degree else model)
@@ -255,36 +275,40 @@ def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
 
 
 def _checked_queries(
-    queries: Sequence[str], keys: Mapping[str, object], collection: Collection
+    queries: Sequence[str], docs_by_query: Mapping[str, object], collection: Collection
 ) -> list[str]:
     """Return the queries that a user named, each once; `UserError` where one has no texts."""
     for query in queries:
         if query not in collection.queries["id"]:
             raise unknown("query", query, collection.queries_with_judgments["id"].to_list())
-        if query not in keys:
+        if query not in docs_by_query:
             raise UserError(
                 f"query {query!r} has no pair of texts that are both relevant to it; omit it"
             )
     return list(dict.fromkeys(queries))
 
 
-def _notes(rewrites: _AllRewrites, chosen: Sequence[str], *, are_named: bool) -> Iterator[str]:
-    """Say how the queries were chosen, and what each of them contributes."""
+def _notes(
+    rewrites: _AllRewrites, shown_queries: Sequence[str], *, were_named: bool
+) -> Iterator[str]:
+    """Say how the queries were chosen, unless a user named them, and what each contributes."""
     audit, sides = rewrites.sides[0].audit, rewrites.sides
     rankers = counted(len(audit.runs), "ranker", "rankers")
-    over = rankers if len(sides) == 1 else f"{rankers} and {len(sides)} sources"
-    if not are_named:
+    summands = rankers if len(sides) == 1 else f"{rankers} and {len(sides)} sources"
+    if not were_named:
         queries = counted(len(audit.queries), "query", "queries")
         yield (
-            f"Chosen: the {len(chosen)} of {queries} that contribute most to Relative Δ of "
-            f"{audit.primary_measure!r}, {over} added up, each with its relevant pair of the "
+            f"Chosen: the {len(shown_queries)} of {queries} that contribute most to Relative Δ of "
+            f"{audit.primary_measure!r}, {summands} added up, each with its relevant pair of the "
             "highest grade."
         )
-    parts = [
-        f"{query} {signed(rewrites.points[query])}" for query in chosen if query in rewrites.points
+    contributions_of_queries = [
+        f"{query} {signed(rewrites.points[query])}"
+        for query in shown_queries
+        if query in rewrites.points
     ]
-    if parts:
+    if contributions_of_queries:
         yield (
-            f"Parts of Relative Δ in points, {over} added up (+ favours {sides[0].a}): "
-            f"{', '.join(parts)}."
+            f"Parts of Relative Δ in points, {summands} added up (+ favours {sides[0].a}): "
+            f"{', '.join(contributions_of_queries)}."
         )

@@ -1,4 +1,8 @@
-"""A document as one self-contained HTML page, safe with any text, or as a piece of a notebook."""
+"""A document as one self-contained HTML page, or as HTML for a notebook; both safe with any text.
+
+The page's scripts are the only ones that its Content-Security-Policy allows, each by its hash
+(*digest*). Figures are drawn by Vega-Lite (the *drawing library*), which the page contains.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +36,11 @@ _EXPLORER_SCRIPTS = tuple(
 
 
 def render(document: Document, *, notes: bool = True) -> str:
-    """Write one HTML file that loads nothing, runs no text of a document, and needs no scripts.
+    """Return one HTML file that loads nothing and can be read without scripts.
 
-    Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken
-    as plain text; a page has its notes whatever `notes` says.
+    Every text of the document is escaped. The file has some 400 kB with figures (the drawing
+    library, compressed), and some kB without. A page always has its notes; `notes` is there because
+    all renderers have it.
     """
     from markupsafe import Markup
 
@@ -43,8 +48,8 @@ def render(document: Document, *, notes: bool = True) -> str:
     scripts = [_compact(_template("page.js"))]
     if "explorer" in kinds:
         scripts.append(_compact("\n".join(map(_template, _EXPLORER_SCRIPTS))))
-    digests = [digest(script) for script in scripts[1:]]  # `policy` adds the first one's
-    engine = None  # the drawing library
+    digests = [digest(script) for script in scripts[1:]]  # `policy` adds that of the first
+    engine = None  # the drawing library, where there are figures
     if "figure" in kinds:
         engine, engine_digest = _engine()
         digests.append(engine_digest)
@@ -75,12 +80,12 @@ def page_date() -> date:
 
 
 def html_fragment(document: Document) -> str:
-    """Write the answer and the tables for a notebook, without scripts, styles and network."""
+    """Return the findings and tables as HTML for a notebook, without scripts and styles."""
     return _environment().get_template("fragment.html").render(page=document, terms=Glossary(()))
 
 
 def _environment() -> Environment:
-    """Return the environment of the templates, which escapes every text."""
+    """Return Jinja's environment for the templates, which escapes every text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -94,7 +99,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "rows": _rows,
+        "rows": _page_rows,
         "json": lambda value: Markup(safe_json(value)),
         "compact": _compact_style,
         "sign": lambda tone: LOOKS[tone].sign,
@@ -103,24 +108,24 @@ def _environment() -> Environment:
     return environment
 
 
-def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
-    """Return rows as a page shows them: whether a rule is above each, and its cells.
+def _page_rows(table: Table) -> list[tuple[bool, list[Cell]]]:
+    """Return the rows of a page's table: whether a line is above each, and its cells.
 
-    A heading is a row of its own.
+    The heading of a group is a row itself.
     """
     rows: list[tuple[bool, list[Cell]]] = []
-    previous: tuple[str, ...] = ()
+    previous_group: tuple[str, ...] = ()
     for row in table.rows:
-        if row.group != previous and any(row.group):
+        if row.group != previous_group and any(row.group):
             heading = Cell(row.group[0], note=", ".join(filter(None, row.group[1:])))
             rows.append((True, [heading, *[Cell("")] * (len(table.columns) - 1)]))
-        previous = row.group
-        rows.append((row.rule, [_cell(cell) for cell in row.shown_cells]))
+        previous_group = row.group
+        rows.append((row.rule, [_page_cell(cell) for cell in row.shown_cells]))
     return rows
 
 
-def _cell(cell: Cell) -> Cell:
-    """Return a cell whose interval stands in the place of a missing text, or in its note."""
+def _page_cell(cell: Cell) -> Cell:
+    """Return a cell with its interval as text where it has no text, and as note otherwise."""
     return replace(
         cell,
         text=cell.text or cell.interval,
@@ -129,7 +134,10 @@ def _cell(cell: Cell) -> Cell:
 
 
 def policy(script: str, *digests: str) -> str:
-    """Make the page's Content-Security-Policy: no network, no handlers, and only our scripts."""
+    """Return the page's Content-Security-Policy: no network, no handlers, and only these scripts.
+
+    `script` is the text of a script, `digests` are the hashes of the others.
+    """
     allowed = " ".join(f"'{script_digest}'" for script_digest in (digest(script), *digests))
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
@@ -154,7 +162,7 @@ def safe_json(value: Any) -> str:
 
 
 def _compact_style(style: str) -> Markup:
-    """Leave out the comments of our style sheets, and blanks around signs."""
+    """Leave out the comments of a style sheet, and blanks around its punctuation."""
     from markupsafe import Markup
 
     text = re.sub(r"/\*.*?\*/", "", str(style), flags=re.DOTALL)
@@ -163,13 +171,13 @@ def _compact_style(style: str) -> Markup:
 
 
 def _compact(script: str) -> str:
-    """Leave out the indentation and the comments of our scripts, which are lines of their own."""
+    """Leave out the indentation and the comments of a script; ours have each on its own line."""
     lines = (line.strip() for line in script.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _template(name: str) -> str:
-    """Read a file of the templates."""
+    """Return the text of a file in the folder of templates."""
     return (
         resources.files("ranktilt.reporting")
         .joinpath("templates", name)
@@ -179,7 +187,7 @@ def _template(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _engine() -> tuple[str, str]:
-    """Return the drawing library, compressed, and its hash."""
+    """Return the drawing library, compressed and in base64, and the hash of its script."""
     script = "\n".join(
         _template(f"vega/{name}.min.js") for name in ("vega", "vega-lite", "vega-interpreter")
     )

@@ -10,12 +10,12 @@ from ranktilt._version import __version__
 from ranktilt.auditing.gate.result import Gate
 from ranktilt.reporting.sentences.gate import gate_questions, limit_reason, row_reason
 
-# What XML 1.0 has no way to write: control characters, lone surrogates and the two non-characters.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold: control characters, surrogates and non-characters."""
 
 
 def junit(gate: Gate) -> bytes:
-    """Write a test case for each row of a gate.
+    """Return JUnit XML with a test case for each row of a gate.
 
     A tilted row is a ``failure``. An inconclusive row is an ``error``, or ``skipped`` if the gate
     lets inconclusive rows pass.
@@ -25,7 +25,7 @@ def junit(gate: Gate) -> bytes:
         "inconclusive": "skipped" if gate.passes_inconclusive else "error",
     }
     counts = Counter(element_names.get(row.outcome, "passed") for row in gate.rows)
-    # Build servers expect a time; a gate measures none.
+    # Build servers expect a time, which a gate does not measure.
     suite_attributes = {
         "name": "ranktilt gate",
         "tests": str(len(gate.rows)),
@@ -67,5 +67,5 @@ def junit(gate: Gate) -> bytes:
 
 
 def _writable(text: str) -> str:
-    """Remove what XML cannot hold."""
+    """Remove the characters that XML cannot hold."""
     return _UNWRITABLE.sub("", text)

@@ -1,4 +1,8 @@
-"""Tables of a document as LaTeX with booktabs; sentences and notes are comments."""
+"""Tables of a document as LaTeX with booktabs; sentences and notes are comments.
+
+A text is *escaped* so that LaTeX prints it as it is, and *guarded* where others wrote it: then it
+cannot hold commands, ends of cells or invisible characters either.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from itertools import chain
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Table
 from ranktilt.reporting.render.markdown import clean, flat, one_line
 
-_SIGNS = {
+_ESCAPES = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -34,20 +38,20 @@ _SIGNS = {
     "≥": r"$\geq$",
 }
 """Characters that LaTeX reads as commands or that its text fonts lack, as LaTeX writes them."""
-_GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
-"""Brackets and stars too: LaTeX would read them as options of the line's end before them."""
+_GUARDS = {**_ESCAPES, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
+"""Also brackets and stars, which LaTeX would read as options of the ``\\\\`` that ends a line."""
 _NARROW_COLUMNS = 6
 """Most columns of a table that fit into one column of a two-column paper."""
 _SMALL_PRINT_COLUMNS = 9
-"""Most columns of a table that fit across the page in small print; more need smaller print."""
+"""Most columns of a table that fit across the page in ``\\small``; more need ``\\scriptsize``."""
 _TEXT_WIDTH = 0.94
-"""Share of the line's width that all columns of texts have together."""
+"""Share of the page's width that all columns of texts have together."""
 _SPANNING_ALIGNMENT = r"p{0.96\linewidth}"
 """Alignment of a cell that spans columns of texts: a paragraph, which wraps."""
-_SIDES = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
-"""Blue and orange, told apart by the colour-blind (after Okabe and Ito)."""
+_SIDE_COLOURS = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
+"""Blue and orange, which the colour-blind can distinguish (after Okabe and Ito)."""
 _DARKEST_SHARE = 0.6
-"""Largest share of a colour in a shade."""
+"""Share of the colour in the darkest shade; the rest is white."""
 _SHADED = (
     "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it "
     "(darkest from 100 on)."
@@ -56,7 +60,7 @@ _SHADED = (
 
 
 def render(document: Document, *, notes: bool = True) -> str:
-    r"""Write tables as ``tabular``, and panels as ``table`` with caption and label.
+    r"""Return tables as ``tabular``, and panels as ``table`` with caption and label.
 
     Both need ``\usepackage{booktabs}``.
     """
@@ -75,7 +79,7 @@ def _table(table: Table) -> Iterator[str]:
     """Yield the lines of a table."""
     columns, rows = flat(table)
     titles = [column.title for column in columns]
-    if table.groups:
+    if table.group_titles:
         # The first column has the name of the first group, such as "run", in small letters.
         titles[0] = titles[0].capitalize()
     yield f"% {one_line(table.caption)}"
@@ -84,8 +88,8 @@ def _table(table: Table) -> Iterator[str]:
     yield r"\toprule"
     yield _line(map(_escaped, titles))
     yield r"\midrule"
-    for number, (begins_group, cells) in enumerate(rows):
-        if number and begins_group:
+    for index, (begins_group, cells) in enumerate(rows):
+        if index and begins_group:
             yield r"\midrule"
         yield _line(map(_escaped, cells))
     yield r"\bottomrule"
@@ -93,27 +97,28 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _panels(block: Panels) -> Iterator[str]:
-    """Write a complete environment, as wide and in as small a print as its columns need."""
+    """Yield the lines of a complete environment, whose width and print follow from its columns."""
     columns = max(block.tables, key=lambda table: len(table.columns)).columns
-    width = len(columns)
+    column_count = len(columns)
     has_texts = any(map(_is_text, columns))
-    environment = "table*" if has_texts or width > _NARROW_COLUMNS else "table"
+    environment = "table*" if has_texts or column_count > _NARROW_COLUMNS else "table"
     is_shaded = any(map(_has_shades, block.tables))
-    colours = r" and \usepackage[table]{xcolor}" if is_shaded else ""
-    needs = rf"{block.layout} Needs \usepackage{{booktabs}}{colours}."
-    yield from (f"% {clean(text)}" for text in (needs, *block.origins, *block.remarks))
+    xcolor = r" and \usepackage[table]{xcolor}" if is_shaded else ""
+    packages = rf"{block.layout} Needs \usepackage{{booktabs}}{xcolor}."
+    yield from (f"% {clean(text)}" for text in (packages, *block.origins, *block.remarks))
     yield rf"\begin{{{environment}}}[t]"
     yield r"\centering"
     yield rf"\caption{{{_guarded(block.caption)}}}"
     yield rf"\label{{tab:{block.name}}}"
-    if width > _SMALL_PRINT_COLUMNS:
+    if column_count > _SMALL_PRINT_COLUMNS:
         yield from (r"\scriptsize", r"\setlength{\tabcolsep}{2pt}")
     elif environment == "table*":
         yield r"\small"
     yield rf"\begin{{tabular}}{{{_alignment(columns)}}}"
     yield r"\toprule"
-    spanning = rf"\multicolumn{{{width}}}{{{_SPANNING_ALIGNMENT if has_texts else 'l'}}}"
-    yield from _panel_rows(block.tables, spanning, width)
+    alignment = _SPANNING_ALIGNMENT if has_texts else "l"
+    spanning = rf"\multicolumn{{{column_count}}}{{{alignment}}}"
+    yield from _panel_rows(block.tables, spanning, column_count)
     yield r"\bottomrule"
     yield r"\end{tabular}"
     notes = [*([_SHADED] if is_shaded else []), *block.notes]
@@ -132,11 +137,11 @@ def _is_text(column: Column) -> bool:
 def _has_shades(table: Table) -> bool:
     """Tell whether any cell has the tone of a side."""
     cells = chain.from_iterable(table.rows)
-    return any(cell.tone in _SIDES for cell in cells)
+    return any(cell.tone in _SIDE_COLOURS for cell in cells)
 
 
 def _alignment(columns: Sequence[Column]) -> str:
-    """Align numbers right, names left, and let columns of texts share the line."""
+    """Return the alignment of columns: numbers right, names left, and texts in wrapped columns."""
     text_count = sum(map(_is_text, columns))
     text_column = rf"p{{{_TEXT_WIDTH / max(text_count, 1):.3g}\linewidth}}"
     alignments = []
@@ -148,68 +153,72 @@ def _alignment(columns: Sequence[Column]) -> str:
     return "".join(alignments)
 
 
-def _panel_rows(tables: Sequence[Table], spanning: str, width: int) -> Iterator[str]:
-    """Write panels between rules; those with the same header share it."""
+def _panel_rows(tables: Sequence[Table], spanning: str, column_count: int) -> Iterator[str]:
+    """Yield the lines of the panels, with rules between them.
+
+    Panels that all have the same header share it: it stands once, above the first title. `spanning`
+    begins a cell that spans all columns.
+    """
     is_shared = len({(table.spans, table.columns) for table in tables}) == 1
-    for number, table in enumerate(tables):
-        header = [*_header(table, width), r"\midrule"]
+    for index, table in enumerate(tables):
+        header = [*_header(table, column_count), r"\midrule"]
         title = []
         if table.caption:
             caption = rf"{spanning}{{\textit{{{_guarded(table.caption)}}}}}"
             title = [_line([caption]), r"\midrule"]
-        if number:
+        if index:
             yield r"\midrule"
         if not is_shared:
             yield from [*title, *header]
-        elif number:
+        elif index:
             yield from title
         else:
             yield from [*header, *title]
         for row in table.rows:
             if row.rule:
                 yield r"\midrule"
-            yield _line((f"{_shade(cell)}{_guarded(cell.text)}" for cell in row), width)
+            yield _line((f"{_shade(cell)}{_guarded(cell.text)}" for cell in row), column_count)
 
 
 def _shade(cell: Cell) -> str:
-    """Colour a cell that favours a side, the darker the more."""
-    if cell.tone not in _SIDES or cell.value is None:
+    """Return the command that shades a cell of a favoured side; darkest from a value of 100 on."""
+    if cell.tone not in _SIDE_COLOURS or cell.value is None:
         return ""
     share = _DARKEST_SHARE * min(abs(cell.value) / 100, 1)
-    parts = (round(255 - share * (255 - part)) for part in _SIDES[cell.tone])
-    return rf"\cellcolor[HTML]{{{''.join(f'{part:02X}' for part in parts)}}}"
+    channels = [round(255 - share * (255 - channel)) for channel in _SIDE_COLOURS[cell.tone]]
+    return rf"\cellcolor[HTML]{{{''.join(f'{channel:02X}' for channel in channels)}}}"
 
 
-def _header(table: Table, width: int) -> Iterator[str]:
-    """Yield the lines of the headings, with those that span columns."""
+def _header(table: Table, column_count: int) -> Iterator[str]:
+    """Yield the line of titles, below the line of headings that span several columns."""
     if table.spans:
         header_count = sum(column.header for column in table.columns)
         cells, rules = [""] * header_count, list[str]()
         next_column = header_count + 1
-        # The first span stands above the headers of rows, and has no title.
+        # The first span is above the columns that name rows, and has no title.
         for title, span in table.spans[1:]:
             cells.append(rf"\multicolumn{{{span}}}{{c}}{{{_guarded(title)}}}")
             rules.append(rf"\cmidrule(lr){{{next_column}-{next_column + span - 1}}}")
             next_column += span
-        cells_right = width + 1 - next_column
+        cells_right = column_count + 1 - next_column
         yield _line([*cells, *[""] * cells_right], len(cells))
         yield " ".join(rules)
-    yield _line([_guarded(column.title) for column in table.columns], width)
+    yield _line([_guarded(column.title) for column in table.columns], column_count)
 
 
-def _line(cells: Iterable[str], width: int = 0) -> str:
-    """Write one line of cells, filled up to a width with empty ones."""
+def _line(cells: Iterable[str], column_count: int = 0) -> str:
+    """Return a line of cells, with empty cells up to `column_count`; 0 for no more than given."""
     cells = list(cells)
-    line = " & ".join([*cells, *[""] * (width - len(cells))])
+    line = " & ".join([*cells, *[""] * (column_count - len(cells))])
     # Empty cells at the end would leave two blanks in a row.
-    return (line.rstrip() if width else line) + r" \\"
+    return (line.rstrip() if column_count else line) + r" \\"
 
 
 def _escaped(text: str) -> str:
-    """Escape a text of RankTilt's, in one line."""
-    return "".join(_SIGNS.get(letter, letter) for letter in one_line(text))
+    """Escape a text that RankTilt wrote, on a single line."""
+    return "".join(_ESCAPES.get(letter, letter) for letter in one_line(text))
 
 
 def _guarded(text: str) -> str:
-    """Escape a text that others wrote: it holds no command and no end of a line or cell."""
-    return "".join(_GUARDED.get(letter, letter) for letter in clean(text))
+    """Escape a text that others wrote, so that it holds no command and no end of a line or cell."""
+    return "".join(_GUARDS.get(letter, letter) for letter in clean(text))

@@ -1,4 +1,8 @@
-"""A document as Markdown, as GitHub and GitLab show it."""
+"""A document as Markdown, as GitHub and GitLab show it.
+
+A text is *escaped* so that Markdown prints it as it is, and *guarded* where others wrote it: then
+it cannot hold links, references or invisible characters either.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Lines,
-    Pairs,
+    NamedValues,
     Panels,
     Table,
     shown_lines,
@@ -22,20 +26,20 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
-_OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
-"""Sign before a sentence, by its tone."""
+_OUTCOME_SIGNS: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
+"""Sign before the outcome of a test, by its tone."""
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
-"""Categories of Unicode that nobody sees."""
+"""Unicode's categories of invisible characters: control, format, surrogate, private, unassigned."""
 
 
 def render(document: Document, *, notes: bool = True) -> str:
-    """Write the outcome of a test, tables, sentences, legend and notes, and the commands.
+    """Return a document as Markdown: outcome of a test, tables, sentences, notes and commands.
 
-    Without `notes` there is no legend.
+    Without `notes` there are no legend and no notes.
     """
     parts: list[list[str]] = []
     if document.outcome:
-        sign = _OUTCOMES[document.outcome]
+        sign = _OUTCOME_SIGNS[document.outcome]
         parts.append([f"## {sign} RankTilt: {escaped(document.headline)}"])
     sentences = _sentences(document, notes=notes)
     if document.answer_first:
@@ -56,7 +60,7 @@ def render(document: Document, *, notes: bool = True) -> str:
 
 
 def _sentences(document: Document, *, notes: bool) -> list[str]:
-    """Return the answers as a list."""
+    """Return the findings as the lines of a list; before those of a test stands their sign."""
     signs = TEXT_SIGNS if document.outcome else {}
     sentences = []
     for line in document.lines(notes=notes):
@@ -69,7 +73,7 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     """Yield the lines of each part of a block."""
     if isinstance(block, Table):
         yield [f"**{escaped(block.caption)}**"]
-        yield _ruled(block, escaped)
+        yield _table_lines(block, escaped)
     elif isinstance(block, Code):
         yield [f"**{escaped(block.label)}**"]
         fence = "`" * (3 + block.text.count("`"))
@@ -79,12 +83,15 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     elif isinstance(block, Lines):
         lines = shown_lines(block.lines, notes=notes)
         yield [f"- {escaped(line.text)}" for line in lines if line.text]
-    elif isinstance(block, Pairs):
+    elif isinstance(block, NamedValues):
         yield [f"- {escaped(f'{name}: {text}')}" for name, text in block.pairs if text]
 
 
-def _ruled(table: Table, escape: Callable[[str], str]) -> list[str]:
-    """Return the lines of a table; a title includes the heading above it."""
+def _table_lines(table: Table, escape: Callable[[str], str]) -> list[str]:
+    """Return the lines of a table, whose texts `escape` escapes.
+
+    In a paper's table, whose texts are guarded, a title includes the heading that spans it.
+    """
     columns, rows = flat(table)
     titles = [column.title for column in columns]
     if table.spans and escape is guarded:
@@ -93,30 +100,31 @@ def _ruled(table: Table, escape: Callable[[str], str]) -> list[str]:
             headings += [heading] * span
         pairs = zip(headings, titles, strict=True)
         titles = [f"{heading}, {title}" if heading else title for heading, title in pairs]
-    ends = ["---:" if column.number else "---" for column in columns]
+    alignments = ["---:" if column.number else "---" for column in columns]
     lines = (table_line(cells, escape) for _, cells in rows)
-    return [table_line(titles, escape), f"| {' | '.join(ends)} |", *lines]
+    return [table_line(titles, escape), f"| {' | '.join(alignments)} |", *lines]
 
 
 def flat(table: Table) -> tuple[list[Column], list[tuple[bool, list[str]]]]:
-    """Lay a table out flat: groups are columns, and an interval stands in its cell.
+    """Return the columns and rows of a table whose groups are columns, not headings.
 
-    Each row comes with whether it begins a group.
+    A row is whether a line separates it from the row above, and the texts of its cells with their
+    intervals. A group stands in its first row alone.
     """
-    columns = [*map(text_column, table.groups), *table.columns]
+    columns = [*map(text_column, table.group_titles), *table.columns]
     rows: list[tuple[bool, list[str]]] = []
-    previous: tuple[str, ...] = ()
+    previous_group: tuple[str, ...] = ()
     for row in table.rows:
-        is_new = row.group != previous
-        previous = row.group
-        groups = row.group if is_new else [""] * len(table.groups)
-        begins_group = (is_new and bool(table.groups)) or row.rule
-        rows.append((begins_group, [*groups, *map(_text, row)]))
+        is_new_group = row.group != previous_group
+        previous_group = row.group
+        groups = row.group if is_new_group else [""] * len(table.group_titles)
+        has_rule = (is_new_group and bool(table.group_titles)) or row.rule
+        rows.append((has_rule, [*groups, *map(_cell_text, row)]))
     return columns, rows
 
 
-def _text(cell: Cell) -> str:
-    """Write a cell with its interval and note."""
+def _cell_text(cell: Cell) -> str:
+    """Return the text of a cell, followed by its interval and its note."""
     note = f"({cell.note})" if cell.note else ""
     return " ".join(filter(None, (cell.text, cell.interval, note)))
 
@@ -128,44 +136,49 @@ def _panels(block: Panels) -> Iterator[list[str]]:
     for table in block.tables:
         if table.caption:
             yield [f"*{guarded(table.caption)}*"]
-        yield _ruled(table, guarded)
+        yield _table_lines(table, guarded)
     if notes := (*block.notes, *block.remarks, *block.origins):
         yield [f"- {guarded(note)}" for note in notes]
 
 
 def escaped(text: str) -> str:
-    """Escape what Markdown would read as its own signs."""
+    """Escape the characters that Markdown would read as markup, on a single line."""
     return re.sub(r"([|*_`<>\\])", r"\\\1", one_line(text))
 
 
 def one_line(text: str) -> str:
-    """Make one line of a text, with letters that cannot be seen shown as signs."""
+    """Put a text on a single line, with control characters written as codes."""
     return " ".join(visible(text).splitlines())
 
 
 def guarded(text: str) -> str:
-    """Escape a text that others wrote: nothing in it is a link, a sign or the end of a cell."""
+    """Escape a text that others wrote, so that nothing in it is a link, markup or end of a cell."""
     return re.sub(r"([\[\]&~$#])", r"\\\1", escaped(clean(text)))
 
 
 def clean(text: str) -> str:
-    """Make one line of a text that others wrote.
+    """Put a text that others wrote on a single line.
 
-    Runs of blanks are one; letters that cannot be seen are shown as signs or dropped.
+    Control characters are written as codes, other invisible characters are removed, and several
+    blanks in a row become one.
     """
-    letters = visible(" ".join(text.split()))
-    seen = [c for c in letters if c.isspace() or unicodedata.category(c) not in _HIDDEN]
+    single_line = visible(" ".join(text.split()))
+    seen = [
+        character
+        for character in single_line
+        if character.isspace() or unicodedata.category(character) not in _HIDDEN
+    ]
     return " ".join("".join(seen).split())
 
 
 def table_line(cells: Sequence[str], escape: Callable[[str], str] = escaped) -> str:
-    """Make one line of a table."""
+    """Return a line of a table, whose texts `escape` escapes."""
     return "| " + " | ".join(map(escape, cells)) + " |"
 
 
 def code(text: str) -> str:
-    """Make a code span, fenced by more backticks than the text has in a row."""
+    """Return a code span, between more backticks than the text has in a row."""
     text = one_line(text)
-    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
-    space = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{space}{text}{space}{fence}"
+    backticks = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    blank = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{backticks}{blank}{text}{blank}{backticks}"

@@ -1,4 +1,8 @@
-"""A document for a terminal, or as plain text where there is none."""
+"""Print a document on a terminal, or as plain text where there is no terminal.
+
+Tables are laid out by Rich. A *stacked* table has each interval on two lines of its cell, which
+makes columns narrower. Plain text is for other programs too: every sentence is a single line.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Lines,
-    Pairs,
+    NamedValues,
     Row,
     Table,
     shown_lines,
@@ -38,21 +42,21 @@ _TONES: dict[Tone, str] = {
     "warning": "yellow",
     "unsure": "yellow",
 }
-"""Style by tone; blue and orange stay apart for every common kind of colour blindness."""
+"""Rich's style of each tone; the colour-blind can distinguish blue from orange."""
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
-"""Style by emphasis."""
+"""Rich's style of each emphasis."""
 _COLOUR_CODE = re.compile(r"(\x1b\[[0-9;]*m)")
 """Escape sequence that sets a colour."""
 _UNLIMITED_WIDTH = 400
-"""Letters of a line if no terminal limits it."""
+"""Width of plain text in characters, where no terminal limits it."""
 _USUAL_WIDTH = 140
-"""Letters to which a table of plain text shrinks if it has texts that wrap."""
+"""Width in characters of a table in plain text, whose texts wrap; numbers may make it wider."""
 _LEAST_TEXT_WIDTH = 20
-"""Letters to which a column of texts may shrink."""
+"""Least width in characters to which a column of texts may shrink."""
 
 
 class _VisibleConsole(Console):
-    """A console that ignores escape sequences in names and texts."""
+    """A console that prints escape sequences in names and texts as visible characters."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -65,11 +69,10 @@ class _VisibleConsole(Console):
 def print_document(
     document: Document, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None
 ) -> None:
-    """Print tables, then sentences, then legend and notes (or not), and last the outcome of a test.
+    """Print tables, sentences, next commands, legend and notes, and last the outcome of a test.
 
-    `terminal` is the terminal whose width and colours count, by default the stream itself; without
-    one the text is plain, a sentence is a line, and a table is as wide as its numbers need, its
-    texts wrapped.
+    `terminal` is the terminal whose width and colours are used, by default the stream itself; if
+    that is none, the text is plain. Without `notes` the legend and notes are left out.
     """
     with _printing(stream, terminal) as (console, plain):
         if document.answer_first:
@@ -88,10 +91,10 @@ def print_document(
 
 
 def _print_sections(document: Document, console: Console, *, notes: bool, plain: bool) -> None:
-    """Print the sections that text has."""
-    for number, section in enumerate(document.shown_sections("text")):
+    """Print the sections for text; a title has an empty line above it unless it comes first."""
+    for index, section in enumerate(document.shown_sections("text")):
         if section.titled:
-            if number or document.answer_first:
+            if index or document.answer_first:
                 console.print()
             title = Text(": ".join(section.text_heading), style="bold")
             console.print(title, soft_wrap=plain)
@@ -100,31 +103,32 @@ def _print_sections(document: Document, console: Console, *, notes: bool, plain:
 
 
 def _print_block(block: Block, console: Console, *, notes: bool, plain: bool) -> None:
-    """Print the parts of a block."""
-    for part in _block(block, console, notes=notes):
-        # Sentences of plain text and pairs keep to one line, so that others can search them.
-        is_one_line = isinstance(block, Pairs) or (plain and not isinstance(part, Ruled))
+    """Print a block, each of its texts and tables after the other."""
+    for part in _renderables(block, console, notes=notes):
+        # Sentences of plain text, and names with values, never wrap, so that programs can search
+        # their lines.
+        is_single_line = isinstance(block, NamedValues) or (plain and not isinstance(part, Ruled))
         width = _plain_width(part, console) if plain else None
-        console.print(part, soft_wrap=is_one_line, width=width)
+        console.print(part, soft_wrap=is_single_line, width=width)
 
 
 def _plain_width(part: RenderableType, console: Console) -> int:
-    """Return the width of plain text: the usual one, or as much as the numbers of a table need."""
+    """Return the width of a part in plain text: the usual one, or what a table's numbers need."""
     least_width = _least_width(console, part)
     if least_width <= _USUAL_WIDTH:
         return _USUAL_WIDTH
-    return least_width + _LEAST_TEXT_WIDTH  # so that a column of texts need not be the narrowest
+    return least_width + _LEAST_TEXT_WIDTH  # some room, so that texts do not wrap at every word
 
 
 def render(document: Document, *, notes: bool = True) -> str:
-    """Write what is printed where there is no terminal."""
+    """Return a document as plain text."""
     stream = io.StringIO()
     print_document(document, stream, notes=notes)
     return stream.getvalue()
 
 
 def _print_sentences(document: Document, console: Console, *, notes: bool, plain: bool) -> None:
-    """Print the answers."""
+    """Print the findings; before those of a test stands the sign of their tone."""
     for line in document.lines(notes=notes):
         sign = f"{TEXT_SIGNS[line.tone]} " if document.outcome and line.tone in TEXT_SIGNS else ""
         console.print(Text(sign + line.text, style=_EMPHASIS[line.emphasis]), soft_wrap=plain)
@@ -132,7 +136,11 @@ def _print_sentences(document: Document, console: Console, *, notes: bool, plain
 
 @contextmanager
 def _printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Console, bool]]:
-    """Yield a console of the terminal's width and colours, and whether there is no terminal."""
+    """Yield a console of the terminal's width and colours, and whether there is no terminal.
+
+    What was printed on the console is written to the stream at the end, without blanks at the ends
+    of lines.
+    """
     terminal = terminal or (stream if stream.isatty() else None)
     buffer = io.StringIO()
     yield _console(buffer, terminal), terminal is None
@@ -141,7 +149,7 @@ def _printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Conso
 
 
 def _isolated_line(line: str) -> str:
-    """Keep words from right to left together, between the codes of colours and styles."""
+    """Isolate words from right to left in a line, but leave its codes of colours unchanged."""
     parts = _COLOUR_CODE.split(line)
     return "".join(part if _COLOUR_CODE.fullmatch(part) else isolated(part) for part in parts)
 
@@ -149,7 +157,7 @@ def _isolated_line(line: str) -> str:
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
     """Return a console that writes into a buffer, with the width and colours of a terminal."""
     if terminal is None:
-        # A notebook would display it at once, and its kernel asks for colours.
+        # Rich would display text at once in a notebook, and use colours there.
         return _VisibleConsole(
             file=buffer,
             highlight=False,
@@ -171,9 +179,9 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
     )
 
 
-def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
-    """Yield the parts of a block."""
-    if isinstance(block, Pairs):
+def _renderables(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
+    """Yield the texts and tables that a block is printed as; none for a block of other formats."""
+    if isinstance(block, NamedValues):
         name_width = max(len(name) for name, _ in block.pairs)
         yield from (Text(f"  {name:<{name_width}}  {text}") for name, text in block.pairs)
     elif isinstance(block, Lines):
@@ -185,38 +193,39 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
         yield Text("")
     elif isinstance(block, Table):
         yield Text(block.caption, style="bold")
-        yield from _fitting(block, console)
+        yield from _fitting_tables(block, console)
 
 
-def _fitting(table: Table, console: Console) -> list[Ruled]:
-    """Lay a table out so that it fits.
+def _fitting_tables(table: Table, console: Console) -> list[Ruled]:
+    """Lay a table out so that it fits into the console's width, as several tables if need be.
 
-    In turn: the table as it is; with each interval on two lines; also without the columns that
-    may be left out (`Column.drop_order`); split into several tables.
+    The first of these that fits: the table as it is; stacked; stacked and without one after the
+    other of the columns that may be left out (`Column.drop_order`); split into several tables.
     """
     columns = list(range(len(table.columns)))
     if console.width == _UNLIMITED_WIDTH:
-        return [_ruled(table, columns, stacked=False, whole_headers=True)]
+        return [_ruled_table(table, columns, stacked=False, wraps_names=False)]
     for stacked in (False, True):
-        ruled = _ruled(table, columns, stacked=stacked)
+        ruled = _ruled_table(table, columns, stacked=stacked)
         if _fits(console, ruled):
             return [ruled]
-    for rank in sorted({column.drop_order for column in table.columns} - {0}):
-        columns = [index for index in columns if table.columns[index].drop_order != rank]
-        ruled = _ruled(table, columns, stacked=True)
+    for drop_order in sorted({column.drop_order for column in table.columns} - {0}):
+        columns = [index for index in columns if table.columns[index].drop_order != drop_order]
+        ruled = _ruled_table(table, columns, stacked=True)
         if _fits(console, ruled):
             return [ruled]
-    return [_ruled(table, part, stacked=True) for part in _split(table, columns, console)]
+    parts = _split(table, columns, console)
+    return [_ruled_table(table, part, stacked=True) for part in parts]
 
 
 def _split(table: Table, columns: Sequence[int], console: Console) -> list[list[int]]:
-    """Split columns so that each part fits; every part begins with those that name the rows."""
+    """Split columns into parts that fit; every part begins with the columns that name the rows."""
     headers = [index for index in columns if table.columns[index].header] or [columns[0]]
     parts: list[list[int]] = []
     for index in columns:
         if index in headers:
             continue
-        if parts and _fits(console, _ruled(table, [*parts[-1], index], stacked=True)):
+        if parts and _fits(console, _ruled_table(table, [*parts[-1], index], stacked=True)):
             parts[-1].append(index)
         else:
             parts.append([*headers, index])
@@ -224,51 +233,52 @@ def _split(table: Table, columns: Sequence[int], console: Console) -> list[list[
 
 
 def _fits(console: Console, table: Ruled) -> bool:
-    """Tell whether a table has room, its texts wrapped between words."""
+    """Tell whether a table fits into the console's width, if its texts wrap between words."""
     return _least_width(console, table) <= console.width
 
 
 def _least_width(console: Console, part: RenderableType) -> int:
-    """Return the number of letters to which a part may shrink."""
+    """Return the least width in characters to which a text or table may shrink."""
     options = console.options.update(width=_UNLIMITED_WIDTH)
     return console.measure(part, options=options).minimum
 
 
-def _ruled(
-    table: Table, columns: Sequence[int], *, stacked: bool, whole_headers: bool = False
+def _ruled_table(
+    table: Table, columns: Sequence[int], *, stacked: bool, wraps_names: bool = True
 ) -> Ruled:
-    """Lay out some columns: numbers keep to their lines, texts may wrap down to a few words."""
-    lines = [_line(row, columns, stacked=stacked) for row in table.rows]
+    """Lay out the columns with these indices; numbers never wrap, but texts may.
+
+    `wraps_names` tells whether the names of rows may wrap too.
+    """
+    lines = [_row_texts(row, columns, stacked=stacked) for row in table.rows]
     ruled = Ruled(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, *cells in zip(columns, *lines, strict=True):
-        _add_column(ruled, table.columns[index], cells, whole_headers=whole_headers)
-    previous: tuple[str, ...] = ()
+        _add_column(ruled, table.columns[index], cells, wraps_names=wraps_names)
+    previous_group: tuple[str, ...] = ()
     for row, cells in zip(table.rows, lines, strict=True):
-        if row.rule or (previous and row.group[:1] != previous[:1]):
+        if row.rule or (previous_group and row.group[:1] != previous_group[:1]):
             ruled.add_section()
-        for heading in _headings(row.group, previous):
+        for heading in _headings(row.group, previous_group):
             ruled.add_row(heading)
-        previous = row.group
+        previous_group = row.group
         ruled.add_row(*cells)
     return ruled
 
 
-def _line(row: Row, columns: Sequence[int], *, stacked: bool) -> list[Text]:
-    """Return the texts of a row; below a heading its first cell is set in."""
+def _row_texts(row: Row, columns: Sequence[int], *, stacked: bool) -> list[Text]:
+    """Return the texts of a row's cells; below a heading the first is indented."""
     cells = row.shown_cells
     indent = "  " if any(row.group) else ""
     first, *others = columns
-    texts = [_text(cells[first], indent, stacked=stacked)]
-    return texts + [_text(cells[index], "", stacked=stacked) for index in others]
+    texts = [_cell_text(cells[first], indent, stacked=stacked)]
+    return texts + [_cell_text(cells[index], "", stacked=stacked) for index in others]
 
 
-def _add_column(
-    ruled: Ruled, column: Column, cells: Sequence[Text], *, whole_headers: bool
-) -> None:
-    """Add a column to a table, as wide as its cells need."""
+def _add_column(ruled: Ruled, column: Column, cells: Sequence[Text], *, wraps_names: bool) -> None:
+    """Add a column to a table, as wide as its cells need; texts may wrap to `_LEAST_TEXT_WIDTH`."""
     is_text = column.header or not column.number
     width = max(_widest_line(text) for text in (column.title, *map(str, cells)))
-    if is_text and not (whole_headers and column.header):
+    if is_text and (wraps_names or not column.header):
         width = min(width, _LEAST_TEXT_WIDTH)
     ruled.add_column(
         Text(column.title),
@@ -279,26 +289,28 @@ def _add_column(
 
 
 def _widest_line(text: str) -> int:
-    """Return the number of characters of the widest line."""
+    """Return the number of characters of the widest line of a text."""
     return max(map(len, text.split("\n")))
 
 
 def _headings(group: tuple[str, ...], previous: tuple[str, ...]) -> Iterator[Text]:
-    """Yield the headings of a group from the first that differs from those of the row above."""
-    same = 0
-    while same < len(previous) and group[same : same + 1] == previous[same : same + 1]:
-        same += 1
+    """Yield the headings of a group, from the first that differs from those of the row above."""
+    same_count = 0
+    for heading, previous_heading in zip(group, previous, strict=False):
+        if heading != previous_heading:
+            break
+        same_count += 1
     for level, text in enumerate(group):
-        if level >= same and text:
+        if level >= same_count and text:
             yield Text(" " * level + text, style="bold dim" if level else "bold")
 
 
-def _text(cell: Cell, indent: str, *, stacked: bool) -> Text:
-    """Return the text of a cell, with its interval and note on lines of their own below."""
+def _cell_text(cell: Cell, indent: str, *, stacked: bool) -> Text:
+    """Return the text of a cell, with the interval and the note on separate lines below."""
     style = _TONES.get(cell.tone) or _EMPHASIS[cell.emphasis]
     text = Text(indent if cell.text else "").append(cell.text, style)
     interval = cell.interval.replace(", ", ",\n") if stacked else cell.interval
-    for below in filter(None, (interval, cell.note)):
+    for line in filter(None, (interval, cell.note)):
         line_end = "\n" if text else ""
-        text.append(f"{line_end}{2 * indent}{below}", "dim")
+        text.append(f"{line_end}{2 * indent}{line}", "dim")
     return text

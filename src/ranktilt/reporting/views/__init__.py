@@ -1,4 +1,9 @@
-"""Views: each makes the document of one result; those of experiments have their own folder."""
+"""Views: each makes the document of one kind of result, for renderers to print.
+
+Start with `view`, which finds a result's module in `_VIEWS`. Results with several documents or many
+tables have folders: `audit`, `check`, `cite`, `compare`, `experiments`, `explain`, `judge`. What
+they share is `readings` (charts of effects), beside a folder's own tables and figures.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +43,7 @@ _VIEWS = {
 
 
 def view(result: Any) -> Document:
-    """Return the document of a result; a document is its own view."""
+    """Return the document of a result; a document is returned as it is."""
     if isinstance(result, Document):
         return result
     name = type(result).__name__

@@ -1,4 +1,4 @@
-"""The cache: its entries, which rankers use again."""
+"""The cache folder as blocks of a document: its entries, which rankers use again."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.data.inventory import CacheEntry
-from ranktilt.reporting.document import Block, Lines, Sentence, name_column, tabulated, text_column
-from ranktilt.reporting.numbers import DASH, ago, number_of, size
+from ranktilt.reporting.document import Block, Lines, Sentence, make_table, name_column, text_column
+from ranktilt.reporting.numbers import DASH, ago, number_cells, size
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheInventory:
-    """Entries of a cache folder."""
+    """A cache folder and its entries, all or some."""
 
     folder: Path
     """Folder of the cache."""
     entries: Sequence[CacheEntry]
-    """Its entries."""
+    """Entries that are listed."""
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -40,18 +40,19 @@ class CacheInventory:
 
 
 def cache_blocks(cache: CacheInventory) -> list[Block]:
-    """Return the folder and size of a cache, and a row for each entry."""
+    """Return the table of a cache's entries, below its folder and total size."""
     total = sum(cached.size for cached in cache.entries)
-    headline = f"Cache, {cache.folder}: {size(total)}"
+    caption = f"Cache, {cache.folder}: {size(total)}"
     if not cache.entries:
-        return [Lines(lines=(Sentence(""), Sentence(headline), Sentence("nothing is kept")))]
-    return [tabulated(headline, cache.entries, _COLUMNS)]
+        empty_line = Sentence("")
+        return [Lines(lines=(empty_line, Sentence(caption), Sentence("nothing is kept")))]
+    return [make_table(caption, cache.entries, _COLUMNS)]
 
 
 _COLUMNS = (
     (name_column("what"), attrgetter("kind")),
     (text_column("model"), lambda cached: cached.model or DASH),
-    ("size", number_of("size", size)),
+    ("size", number_cells("size", size)),
     ("last use", lambda cached: ago(cached.last_use)),
 )
-"""Columns of the table."""
+"""Columns of the table of entries."""

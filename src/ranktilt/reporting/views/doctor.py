@@ -1,4 +1,8 @@
-"""The installation: extras, models known by name, and the cache; or one model in full."""
+"""The document of an installation: extras, settings, known models and the cache; or single models.
+
+An *extra* is a set of optional packages, as in ``pip install "ranktilt[plots]"``. A *body* is a
+pretrained model that must be trained before it ranks.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +19,21 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
-    Emphasis,
     Lines,
-    Pairs,
+    NamedValues,
     Row,
     Sentence,
     Table,
+    make_table,
     name_column,
-    printed,
-    tabulated,
+    single_section,
     text_column,
 )
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.views.cache import CacheInventory, cache_blocks
 
 DEFAULT = "default"
-"""The source of a setting that nobody set."""
+"""Name of the source of a setting that was not set anywhere."""
 _LEGEND = (
     'Re-rankers follow a first stage: -r "bm25@100>>monot5:base". For any other model, give a '
     "folder or its name on the hub instead of the short name: -r dense:FOLDER.",
@@ -46,15 +49,15 @@ class Extra:
     """An extra of the installation: its purpose, and which of its packages are here."""
 
     name: str
-    """Name, as it is installed."""
+    """Name of the extra, such as ``plots``."""
     purpose: str
     """What it is for."""
     versions: Mapping[str, str | None]
-    """Of its packages; None for one that is missing."""
+    """Version of each of its packages; None for one that is missing."""
 
     @property
     def install(self) -> str:
-        """The line that installs missing packages; empty where none is missing."""
+        """The command that installs missing packages; empty where none is missing."""
         return "" if all(self.versions.values()) else f'pip install "ranktilt[{self.name}]"'
 
 
@@ -63,9 +66,9 @@ class Setting:
     """A value that commands use, and where it comes from."""
 
     key: str
-    """As it is typed, such as ``statistics.seed``, or the name of an environment variable."""
+    """Name of the setting, such as ``statistics.seed``, or of an environment variable."""
     value: str | None
-    """None where nothing is set."""
+    """Value of the setting; None where nothing is set."""
     source: str
     """``default``, ``file``, ``--set``, an option such as ``--device``, or ``environment``."""
 
@@ -84,24 +87,24 @@ class SettingsInForce:
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """The machine, the extras, and models, kind after kind; or models in full alone."""
+    """What is installed on this machine; or, with `full`, all facts about some models."""
 
     models: Sequence[Model]
-    """Models to list."""
+    """Models to list, those of one kind together."""
     here: Mapping[str, str]
-    """Where a model lies on this machine by its spec; a model that is not there is left out."""
+    """Where each model is on this machine (``wheel`` or ``cache``), by its spec."""
     others: Sequence[tuple[str, str]] = ()
-    """Name and package of each ranker that an installed package brings."""
+    """Name and package of each ranker that another installed package adds."""
     machine: Mapping[str, str] = field(default_factory=dict)
     """Facts about the machine, by name."""
     extras: Sequence[Extra] = ()
     """Extras of the package."""
     full: bool = False
-    """Whether each is shown in full."""
+    """Whether all facts about the models are shown, and nothing else but their cache."""
     cache: CacheInventory | None = None
-    """The cache's entries: all, or those of the model that is shown."""
+    """Entries of the cache: all, or those of the models that are shown in full."""
     configuration: SettingsInForce | None = None
-    """Settings; None where they are not asked for."""
+    """Settings that commands use; None where they are not shown."""
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -128,39 +131,39 @@ class Installation:
 def view(installed: Installation) -> Document:
     """Return the document of an installation."""
     rankers = [f"{name} ({package})" for name, package in installed.others]
-    names = ", ".join(rankers) or "none installed"
-    missing = sum(bool(extra.install) for extra in installed.extras)
-    blocks: list[Block] = [_table(installed)]
+    ranker_names = ", ".join(rankers) or "none installed"
+    missing_count = sum(bool(extra.install) for extra in installed.extras)
+    blocks: list[Block] = [_model_table(installed)]
     if installed.machine:
-        space = Lines(lines=(Sentence(""),))
+        empty_line = Lines(lines=(Sentence(""),))
         blocks = [
-            Pairs(pairs=tuple(installed.machine.items()), audience=""),
-            space,
-            _extras(installed),
-            *_configuration(installed.configuration),
+            NamedValues(pairs=tuple(installed.machine.items()), audience=""),
+            empty_line,
+            _extra_table(installed),
+            *_configuration_blocks(installed.configuration),
             *blocks,
         ]
     if installed.full:
-        blocks = _cards(installed)
+        blocks = _model_blocks(installed)
     if installed.cache is not None and (installed.cache.entries or not installed.full):
         blocks += cache_blocks(installed.cache)
     return Document(
         kind="What is installed",
-        headline=f"{counted(missing, 'extra is', 'extras are')} missing",
-        sections=printed(blocks),
-        legend=() if installed.full else (*_LEGEND, f"Rankers of other packages: {names}."),
+        headline=f"{counted(missing_count, 'extra is', 'extras are')} missing",
+        sections=single_section(blocks),
+        legend=() if installed.full else (*_LEGEND, f"Rankers of other packages: {ranker_names}."),
     )
 
 
-def _extras(installed: Installation) -> Table:
-    """Return the table of extras."""
+def _extra_table(installed: Installation) -> Table:
+    """Return the table of extras, with the command that installs what is missing."""
     columns = (
         (name_column("extra"), attrgetter("name")),
         (text_column("what it is for"), attrgetter("purpose")),
         (text_column("packages"), _package_versions),
         (text_column("to install"), lambda extra: Cell(extra.install, tone="warning")),
     )
-    return tabulated("Extras", installed.extras, columns)
+    return make_table("Extras", installed.extras, columns)
 
 
 def _package_versions(extra: Extra) -> str:
@@ -168,38 +171,38 @@ def _package_versions(extra: Extra) -> str:
     return ", ".join(f"{name} {version or 'missing'}" for name, version in extra.versions.items())
 
 
-def _configuration(configuration: SettingsInForce | None) -> list[Block]:
-    """Return the settings in force, a row each, and the file's fault."""
+def _configuration_blocks(configuration: SettingsInForce | None) -> list[Block]:
+    """Return the table of settings, below a warning where the file cannot be used."""
     if configuration is None:
         return []
     file = configuration.file or "no ranktilt.toml in this folder or above"
     columns = (
         (name_column("setting"), attrgetter("key")),
         (text_column("value"), lambda setting: DASH if setting.value is None else setting.value),
-        (text_column("from"), lambda setting: Cell(setting.source, emphasis=_emphasis(setting))),
+        (text_column("from"), _setting_source_cell),
     )
-    table = tabulated(f"Configuration: {file}", configuration.settings, columns)
+    table = make_table(f"Configuration: {file}", configuration.settings, columns)
     if not configuration.fault:
         return [table]
     fault = Sentence(f"The configuration cannot be used: {configuration.fault}", tone="warning")
     return [Lines(lines=(Sentence(""), fault)), table]
 
 
-def _emphasis(setting: Setting) -> Emphasis:
-    """Return the emphasis of a setting; a default is quiet."""
-    return "quiet" if setting.source == DEFAULT else ""
+def _setting_source_cell(setting: Setting) -> Cell:
+    """Return the cell of where a setting comes from; a default is quiet."""
+    return Cell(setting.source, emphasis="quiet" if setting.source == DEFAULT else "")
 
 
-def _table(installed: Installation) -> Table:
-    """Return the table of models."""
+def _model_table(installed: Installation) -> Table:
+    """Return the table of models, with a line between two kinds; bodies are quiet."""
     columns = (
         name_column("typed"),
         *map(text_column, ("what it is", "tuned", "here", "pooling", "similarity")),
         Column("tokens"),
         *map(text_column, ("licence", "name on the hub")),
     )
-    rows = []
-    kind = ""
+    rows: list[Row] = []
+    previous_kind = ""
     for model in installed.models:
         limit = DASH if model.limit is None else str(model.limit)
         texts = (
@@ -214,29 +217,30 @@ def _table(installed: Installation) -> Table:
         )
         name = Cell(model.spec, emphasis="strong" if model.tuned else "quiet")
         cells = tuple(Cell(text, emphasis="" if model.tuned else "quiet") for text in texts)
-        rows.append(Row((name, *cells), rule=bool(kind) and model.kind != kind))
-        kind = model.kind
+        is_new_kind = model.kind != previous_kind
+        rows.append(Row((name, *cells), rule=bool(rows) and is_new_kind))
+        previous_kind = model.kind
     return Table("Models", columns, tuple(rows))
 
 
-def _cards(installed: Installation) -> list[Block]:
-    """Return models in full, one below the other."""
+def _model_blocks(installed: Installation) -> list[Block]:
+    """Return all facts about each model, below its spec."""
     blocks: list[Block] = []
     for model in installed.models:
-        blocks.append(Lines(lines=(*[Sentence("")] * bool(blocks), Sentence(model.spec))))
-        blocks.append(
-            Pairs(pairs=tuple(_card(model, installed.here.get(model.spec)).items()), audience="")
-        )
+        empty_line = [Sentence("")] if blocks else []
+        blocks.append(Lines(lines=(*empty_line, Sentence(model.spec))))
+        facts = _model_facts(model, installed.here.get(model.spec))
+        blocks.append(NamedValues(pairs=tuple(facts.items()), audience=""))
     return blocks
 
 
-def _card(model: Model, here: str | None) -> dict[str, str]:
-    """Return all facts about a model, by name."""
+def _model_facts(model: Model, here: str | None) -> dict[str, str]:
+    """Return all facts about a model by name; `here` is where it is on this machine, if it is."""
     texts = {"query": model.query_prefix, "document": model.document_prefix}
     prefixes = [f"{noun} {text!r}" for noun, text in texts.items() if text]
-    also = f" (also {', '.join(model.aliases)})" if model.aliases else ""
+    aliases = f" (also {', '.join(model.aliases)})" if model.aliases else ""
     tuned = "yes, it ranks as it is" if model.tuned else "no, a body: train it before it ranks"
-    checkpoint = f"{model.hub}{also}" if model.hub else "no published checkpoint"
+    checkpoint = f"{model.hub}{aliases}" if model.hub else "no published checkpoint"
     pooling, similarity = model.pooling or DASH, model.similarity or DASH
     absent = "no, fetched from the hub when first used" if model.hub else "no"
     return {
@@ -244,26 +248,26 @@ def _card(model: Model, here: str | None) -> dict[str, str]:
         "from": checkpoint,
         "source": model.source,
         "licence": model.licence,
-        "reads": _reads(model),
+        "reads": _limit_words(model),
         "pooling": pooling,
         "similarity": similarity,
         "prefixes": " and ".join(prefixes) or "none",
         "tuned": tuned,
         "here": here or absent,
-        "typed": _typed(model),
+        "typed": _usage(model),
     }
 
 
-def _reads(model: Model) -> str:
-    """Say how much of a text a model reads."""
+def _limit_words(model: Model) -> str:
+    """Say how many tokens of a text a model reads."""
     if model.limit is None:
         return "as many tokens as its files say"
     text = "a text" if model.kind == "dense" else "query and document together"
     return f"{counted(model.limit, 'token', 'tokens')} of {text}"
 
 
-def _typed(model: Model) -> str:
-    """Say how to use a model."""
+def _usage(model: Model) -> str:
+    """Say what to type to rank with a model; for a body, first how to train it."""
     if not model.hub:
         return f"-r {model.kind}:FOLDER, with your checkpoint in FOLDER"
     if not model.tuned:

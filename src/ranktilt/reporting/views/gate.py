@@ -1,4 +1,8 @@
-"""A gate: its checks, the reason of each comparison, and the outcome."""
+"""The document of a gate: a test of whether runs stay within limits, with the reason for each run.
+
+A gate has a row for each *comparison* (a run, a measure and a pair of groups), and each row has
+*checks*: values that are compared with a limit, such as the tilt or the loss of effectiveness.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,13 @@ from ranktilt.errors import join_words
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     PageBlocks,
     Section,
     Sentence,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -30,7 +34,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, ends, number, signed
+from ranktilt.reporting.numbers import DASH, ends, number_cell, signed
 from ranktilt.reporting.provenance import MOST_NAMED
 from ranktilt.reporting.sentences.gate import (
     gate_headline,
@@ -44,28 +48,28 @@ from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.readings import side_names
 
-_FINE = ("tau", "agreement", "shift", "gap growth")
-"""Checks of coefficients and grades, which are printed with two decimals."""
+_TWO_DECIMAL_CHECKS = ("tau", "agreement", "shift", "gap growth")
+"""Checks of coefficients and grades, which lie around 1 and are printed with two decimals."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _TableRow:
-    """A check of a gate, and the comparison that it is of."""
+    """A check of a gate, with the texts that the table prints of it."""
 
     row: GateRow
-    """The comparison."""
+    """The comparison that the check belongs to."""
     check: LimitCheck
     """The check."""
 
     @property
     def interval(self) -> str:
         """Both ends of the interval; a dash where there is none."""
-        return _interval(self.row, self.check)
+        return _interval_text(self.row, self.check)
 
     @property
     def allowed(self) -> str:
-        """The limits of the value."""
-        return _allowed(self.check)
+        """The values that the limit allows."""
+        return _allowed_text(self.check)
 
     @property
     def outcome(self) -> Cell:
@@ -74,17 +78,17 @@ class _TableRow:
 
     @property
     def queries(self) -> Cell:
-        """Queries on which the check rests."""
+        """Number of queries that the check was computed from."""
         queries = self.row.queries if self.check.queries is None else self.check.queries
-        return number(queries, str)
+        return number_cell(queries, str)
 
     @property
     def value(self) -> Cell:
-        """The checked value, with as many decimals as its comparison has."""
-        return number(self.check.value, partial(signed, digits=_digits(self.row)))
+        """The checked value, with the same number of decimals in all checks of a comparison."""
+        return number_cell(self.check.value, partial(signed, digits=_digits(self.row)))
 
 
-_COLUMNS: tuple[ColumnOf, ...] = (
+_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("measure"), attrgetter("row.measure")),
     (text_column("groups"), attrgetter("row.groups")),
     (text_column("check"), attrgetter("check.name")),
@@ -102,12 +106,12 @@ def view(gate: Gate) -> Document:
     rows = []
     for row in gate.rows:
         rows += [_TableRow(row=row, check=check) for check in row.checks]
-    table = tabulated(
+    table = make_table(
         "Checks",
         rows,
         _COLUMNS,
-        group=lambda table_row: (table_row.row.run,),
-        groups=("ranker",),
+        group_of=lambda table_row: (table_row.row.run,),
+        group_titles=("ranker",),
         collapsed=True,
     )
     sentences = [_sentence(row) for row in worst_first(gate.rows)]
@@ -130,29 +134,38 @@ def view(gate: Gate) -> Document:
 
 
 def _first_figure(gate: Gate) -> Iterator[IntervalChart]:
-    """Draw the check that decided each comparison and its limits, the worst first."""
+    """Draw the check that decided each comparison, with its limits, the worst first.
+
+    Kendall's τ-b has its own scale, so a chart holds either checks of τ-b or none of them.
+    """
     decisions = [(row, row.deciding_checks[0]) for row in worst_first(gate.rows)]
-    known = [(row, check) for row, check in decisions if math.isfinite(check.value)]
-    if not known:
+    decisions = [(row, check) for row, check in decisions if math.isfinite(check.value)]
+    if not decisions:
         return
-    is_order = known[0][1].name == "tau"
-    alike = [(row, check) for row, check in known if (check.name == "tau") == is_order]
-    drawn = alike[:MOST_ROWS]
+    worst_row, worst_check = decisions[0]
+    is_tau = worst_check.name == "tau"
+    on_one_scale = [(row, check) for row, check in decisions if (check.name == "tau") == is_tau]
+    drawn = on_one_scale[:MOST_ROWS]
+    left_out = ""
+    if len(drawn) < len(decisions):
+        left_out = f" Drawn: {len(drawn)} of {len(decisions)} checks."
     has_several_pairs = len({row.groups for row, _ in drawn}) > 1
-    left_out = f" Drawn: {len(drawn)} of {len(known)} checks." if len(drawn) < len(known) else ""
-    first = known[0][0]
-    measured = "τ-b" if is_order else f"{first.measure}, {first.groups}"
+    chart_rows = [
+        _first_figure_row(row, check, note=row.groups if has_several_pairs else "")
+        for row, check in drawn
+    ]
+    subject = "τ-b" if is_tau else f"{worst_row.measure}, {worst_row.groups}"
     yield interval_chart(
-        f"{measured}: measured and allowed",
+        f"{subject}: measured and allowed",
         f"Line: 95 % interval. Shaded: what is allowed.{left_out}",
-        [_first_figure_row(row, check, row.groups * has_several_pairs) for row, check in drawn],
-        scales=["τ-b" if is_order else f"{known[0][0].measure}, as gated"],
+        chart_rows,
+        scale_titles=["τ-b" if is_tau else f"{worst_row.measure}, as gated"],
         sides=_tilt_sides([check for _, check in drawn]),
     )
 
 
 def _tilt_sides(checks: Sequence[LimitCheck]) -> tuple[str, str]:
-    """Name what lies left and right of neutral, where all checks are of a tilt to one side."""
+    """Name the groups that values left and right of neutral favour; empty unless all are tilts."""
     tilts = [check.checked_tilt for check in checks if check.checked_tilt is not None]
     if len(tilts) < len(checks) or not all(tilt.estimand.sided for tilt in tilts):
         return ("", "")
@@ -161,19 +174,19 @@ def _tilt_sides(checks: Sequence[LimitCheck]) -> tuple[str, str]:
 
 
 def _kind(gate: Gate) -> str:
-    """Name the gated runs."""
+    """Return the title of the document, which names the gated runs."""
     runs = list(dict.fromkeys(row.run for row in gate.rows))
     if not runs or len(runs) > MOST_NAMED:
         return f"Gate on {len(runs)} runs" if runs else "Gate on an audit"
     return f"Gate on {join_words(runs)}"
 
 
-def _first_figure_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow:
-    """Return a check, as a row of the chart."""
+def _first_figure_row(row: GateRow, check: LimitCheck, *, note: str) -> IntervalRow:
+    """Return a check as a row of the chart; neutral is the middle between its two limits."""
     limits = (check.floor, check.ceiling)
     neutral = sum(limits) / 2 if all(map(math.isfinite, limits)) else math.nan
     value = signed(check.value, _digits(row))
-    interval = _interval(row, check).replace(" … ", ", ")
+    interval = _interval_text(row, check).replace(" … ", ", ")
     reading = IntervalReading(
         mark=IntervalMark(value=check.value, low=check.low, high=check.high),
         text=f"{value} [{interval}]" if interval != DASH else value,
@@ -186,14 +199,14 @@ def _first_figure_row(row: GateRow, check: LimitCheck, note: str) -> IntervalRow
 
 
 def _sentence(row: GateRow) -> Sentence:
-    """Return the sentence on a comparison."""
+    """Return the sentence on a comparison: its outcome, and the reason for it."""
     return Sentence(
         f"{row.run}, {row.measure}, {row.groups}: {row_word(row)}: {row_reason(row)}",
         VERDICT_TONES[row.outcome],
     )
 
 
-def _interval(row: GateRow, check: LimitCheck) -> str:
+def _interval_text(row: GateRow, check: LimitCheck) -> str:
     """Print both ends of a check's interval; a dash where it has none."""
     if math.isnan(check.low) or math.isnan(check.high):
         return DASH
@@ -201,14 +214,18 @@ def _interval(row: GateRow, check: LimitCheck) -> str:
 
 
 def _digits(row: GateRow) -> int:
-    """Return one decimal for points, two for coefficients and grades, which lie around 1."""
-    fine = row.measure.startswith("GradeGap") or any(check.name in _FINE for check in row.checks)
-    return 2 if fine else 1
+    """Return the number of decimals of a comparison's values: one for points, two otherwise."""
+    check_names = {check.name for check in row.checks}
+    is_coefficient_or_grade = row.measure.startswith("GradeGap") or not check_names.isdisjoint(
+        _TWO_DECIMAL_CHECKS
+    )
+    return 2 if is_coefficient_or_grade else 1
 
 
-def _allowed(check: LimitCheck) -> str:
-    """Write what a limit allows."""
-    if not math.isfinite(check.floor):  # a file holds no infinity
+def _allowed_text(check: LimitCheck) -> str:
+    """Print the values that a check's limit allows."""
+    # A limit that is missing is infinite, or NaN once it was read from a file.
+    if not math.isfinite(check.floor):
         return f"≤ {check.ceiling:g}"
     if not math.isfinite(check.ceiling):
         return f"≥ {check.floor:g}"

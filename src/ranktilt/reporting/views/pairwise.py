@@ -1,4 +1,10 @@
-"""A pairwise audit: how often each side is chosen in each kind of pairs, with a verdict."""
+"""The document of a pairwise audit: how often a model that compares two documents chooses a side.
+
+The model sees a document of either side, *protected* (such as human text) and *unprotected* (such
+as LLM text), and names the better one, once in each order. A *kind* of
+pairs is a set of pairs of documents that is counted apart, such as those that are both relevant.
+*Position bias* is naming the document shown first more, or less, often than half the time.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +24,20 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import count, decimal, estimate, number_of, percent
+from ranktilt.reporting.numbers import decimal, estimate_cell, number_cells, percent, with_commas
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.pairwise import (
@@ -46,7 +52,7 @@ from ranktilt.reporting.views.readings import verdict_chart
 def view(audit: PairwiseAudit) -> Document:
     """Return the document of a pairwise audit."""
     figure = PageBlocks(make=partial(_paper_figure, audit))
-    blocks: tuple[Block, ...] = (_table(audit), figure)
+    blocks: tuple[Block, ...] = (_choices_table(audit), figure)
     section = Section("choices", "Every number", blocks=blocks, short_title="Numbers")
     notes = note_sentences(audit.notes)
     sections = (section, provenance(audit.spec, notes))
@@ -65,9 +71,10 @@ def view(audit: PairwiseAudit) -> Document:
     )
 
 
-def _trained(audit: PairwiseAudit) -> Iterator[Sentence]:
-    """Warn first of all where a model is asked about what it learned from."""
+def _training_overlap(audit: PairwiseAudit) -> Iterator[Sentence]:
+    """Warn where the model was trained on queries of the audit."""
     if trained := audit.spec.get("trained_queries"):
+        # Whoever trains an adapter here gets a file of the queries that were held out.
         text = (
             f"{audit.model} was trained on {trained} of these queries, so its choices say little "
             "about others. Pass the adapter's held-out.txt to --queries."
@@ -75,8 +82,8 @@ def _trained(audit: PairwiseAudit) -> Iterator[Sentence]:
         yield Sentence(text, "warning", "strong")
 
 
-def _table(audit: PairwiseAudit) -> Table:
-    """Return the table of choices."""
+def _choices_table(audit: PairwiseAudit) -> Table:
+    """Return the table of choices, with a row for each kind of pairs."""
     shares: tuple[tuple[Column | str, str], ...] = (
         (audit.unprotected, "unprotected"),
         (audit.protected, "protected"),
@@ -85,26 +92,27 @@ def _table(audit: PairwiseAudit) -> Table:
         ("unparsed", "unparsed"),
         ("first named", "first"),
     )
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("pairs"), attrgetter("kind")),
-        ("number", number_of("pairs", count)),
+        ("number", number_cells("pairs", with_commas)),
     ]
-    columns += [(title, partial(_share, name=name)) for title, name in shares]
-    return tabulated("Choices, in %", audit.outcomes, columns, collapsed=True)
+    columns += [(title, partial(_outcome_cell, field=field)) for title, field in shares]
+    # The first figure shows the same preference, so a page collapses the table.
+    return make_table("Choices, in %", audit.outcomes, columns, collapsed=True)
 
 
-def _share(outcome: PairOutcome, name: str) -> Cell:
-    """Print a share, or the ratio, with its interval."""
-    return estimate(getattr(outcome, name), _ratio if name == "ratio" else percent)
+def _outcome_cell(outcome: PairOutcome, field: str) -> Cell:
+    """Return the cell of a share, or of the ratio of two shares, with its interval."""
+    return estimate_cell(getattr(outcome, field), _ratio_text if field == "ratio" else percent)
 
 
-def _ratio(value: float) -> str:
-    """Write a ratio."""
+def _ratio_text(value: float) -> str:
+    """Print a ratio with two decimals; ∞ where the side below the line is never chosen."""
     return "∞" if value == float("inf") else decimal(value, 2)
 
 
 def _first_figure(audit: PairwiseAudit) -> Iterator[IntervalChart]:
-    """Draw the preference on each kind of pairs as points from a half."""
+    """Draw the preference on each kind of pairs: the share of one side minus 50 %, in points."""
     verdicts = [
         finding.verdict
         for finding in pairwise_findings(audit)
@@ -112,6 +120,7 @@ def _first_figure(audit: PairwiseAudit) -> Iterator[IntervalChart]:
     ]
     chart = verdict_chart(
         verdicts,
+        # The effect is called "preference on relevant pairs": the title says preference already.
         lambda verdict: verdict.effect.name.removeprefix("preference on "),
         title=f"How much more often than half the time {audit.protected} documents are chosen",
         sides=(audit.unprotected, audit.protected),
@@ -121,12 +130,13 @@ def _first_figure(audit: PairwiseAudit) -> Iterator[IntervalChart]:
 
 
 def _paper_figure(audit: PairwiseAudit) -> Iterator[Figure]:
-    """Draw the preference on each kind of pairs for a paper."""
-    decided = [outcome for outcome in audit.outcomes if outcome.decided]
-    if not decided:
+    """Draw the preference on each kind of pairs as a figure of a paper."""
+    decided_outcomes = [outcome for outcome in audit.outcomes if outcome.decided > 0]
+    if not decided_outcomes:
         return
+    no_heading = ""
     drawing = forest(
-        {"": [_mark(audit, outcome) for outcome in decided]},
+        {no_heading: [_preference_mark(audit, outcome) for outcome in decided_outcomes]},
         x=f"share of {audit.protected} of decided pairs, minus 50 %, in points",
         margin=audit.margin,
     )
@@ -138,8 +148,8 @@ def _paper_figure(audit: PairwiseAudit) -> Iterator[Figure]:
     )
 
 
-def _mark(audit: PairwiseAudit, outcome: PairOutcome) -> Mark:
-    """Return the preference on one kind of pairs, in points from a half."""
+def _preference_mark(audit: PairwiseAudit, outcome: PairOutcome) -> Mark:
+    """Return the mark of the preference on one kind of pairs, in points above or below 50 %."""
     preference = outcome.preference
     return Mark(
         label=f"{outcome.kind} pairs",
@@ -151,29 +161,29 @@ def _mark(audit: PairwiseAudit, outcome: PairOutcome) -> Mark:
 
 
 def _sentences(audit: PairwiseAudit) -> Iterator[Sentence]:
-    """Yield the answers."""
-    yield from _trained(audit)
+    """Yield the findings, the largest first, and how often the document shown first is named."""
+    yield from _training_overlap(audit)
     for finding in pairwise_findings(audit):
         tone = "" if finding.verdict is None else verdict_tone(finding.verdict, audit.protected)
         yield Sentence(finding.sentence, tone, "strong")
-    known = [outcome for outcome in audit.outcomes if not isnan(outcome.first.value)]
-    if known:
-        yield _position_bias(known)
+    outcomes = [outcome for outcome in audit.outcomes if not isnan(outcome.first.value)]
+    if outcomes:
+        yield _position_bias(outcomes)
 
 
 def _position_bias(outcomes: Sequence[PairOutcome]) -> Sentence:
     """Say how often the document shown first is named; a large bias is a warning."""
-    shares = join_words([_first_named(outcome) for outcome in outcomes])
     is_large = any(outcome.has_large_position_bias for outcome in outcomes)
-    front = "Position bias is not shown"
-    if is_large or any(outcome.first.uneven for outcome in outcomes):
-        front = "Position bias"
-    end = "50 % is none"
-    if is_large:
-        most = f"{100 * MOST_POSITION_BIAS:g}"
-        end += f". This is more than {most} points away, so position decides many choices"
-    text = f"{front}: the document shown first is named in {shares}; {end}"
-    return Sentence(text, "warning" if is_large else "")
+    # `uneven`: the interval of the share excludes 50 %.
+    is_shown = is_large or any(outcome.first.uneven for outcome in outcomes)
+    subject = "Position bias" if is_shown else "Position bias is not shown"
+    shares = join_words([_first_named(outcome) for outcome in outcomes])
+    text = f"{subject}: the document shown first is named in {shares}; 50 % is none"
+    if not is_large:
+        return Sentence(text)
+    limit = f"{100 * MOST_POSITION_BIAS:g}"
+    text += f". This is more than {limit} points away, so position decides many choices"
+    return Sentence(text, "warning")
 
 
 def _first_named(outcome: PairOutcome) -> str:
@@ -184,15 +194,16 @@ def _first_named(outcome: PairOutcome) -> str:
 
 
 def legend(audit: PairwiseAudit) -> Iterator[str]:
-    """Say what the numbers are, in a few lines."""
+    """Say how choices are counted, and how verdicts, p-values and intervals are computed."""
     spec = audit.spec
     shares = "A side is chosen where both orders agree; shares are of the pairs."
-    if spec["count_rule"] == "each":
+    if spec["count_rule"] == "each":  # each answer counts, also where the two orders disagree
         shares = "Shares are of all answers, for inconsistent ones of the pairs."
     yield (
         f"Each pair is asked about in both orders. {shares} Ratio: {audit.protected} over "
         f"{audit.unprotected}; 1 is level."
     )
+    # A family is the set of tests over which p-values are corrected.
     test_count = max((outcome.family_size for outcome in audit.outcomes), default=1)
     tests = counted(test_count, "test", "tests")
     yield (

@@ -1,4 +1,11 @@
-"""A replayed log: what the answers are, and whose work the published run is."""
+"""The document of a replayed log: how much of a published run is the work of its LLM.
+
+An LLM ranker asks a model to rank passages (a *call*) and reads the ranking from its answer with a
+*parser*. The replay reads the stored answers again and compares four runs: the *input order* in
+which passages were shown; the *model* run, from the answers that contain a ranking; the
+*published* run, by the published parser, which makes a ranking of any answer; and the *strict*
+run, in which answers without a readable ranking are shuffled.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +28,11 @@ from ranktilt.reporting.document import (
     Sentence,
     Table,
     name_column,
-    printed,
+    single_section,
     text_column,
 )
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
+from ranktilt.reporting.numbers import change_cell, decimal, number_cell, p_value, with_commas
 from ranktilt.reporting.sentences.meaning import replayed_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import star_legend
@@ -42,35 +49,32 @@ _MEANINGS = {
     "cut off": "reasoning that ends before there is an answer",
     "unanswered": "no answer at all",
 }
-"""What a kind of answer is."""
-_OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
-"""Parts of a difference."""
+"""Explanation of each kind of answer."""
 _PART_NAMES = ("the model", "the parser", f"{PUBLISHED} run", STRICT)
-"""Names of these parts."""
+"""Labels of the differences in `PARTS`, in the same order."""
 _ECHO = "echo of the order shown"
-"""Name of the count of answers that repeat the order in which passages were shown."""
-_LOST = "calls left out"
-"""Name of the count of calls that are not in the comparison."""
+"""Label of the row that counts answers which repeat the order in which passages were shown."""
+_UNMATCHED = "calls left out"
+"""Label of the row that counts calls which could not be matched with a list of passages."""
 _NEARLY_ALL = 0.9
-"""Share of the answers from which a run is said to show nothing else."""
+"""Share of the answers above which a headline says that the run shows nothing else."""
 
 
 def view(replayed: ReplayedLog) -> Document:
     """Return the document of a replayed log."""
-    findings = list(sentences(replayed))
-    gate = _gate(replayed)
-    blocks: list[Block] = [_answers(replayed)]
+    main_finding, *further_findings = sentences(replayed)
+    gate = _gate_sentence(replayed)
+    blocks: list[Block] = [_answer_table(replayed)]
     if replayed.changes:
-        blocks.append(_split(replayed))
-    first, *rest = findings
-    lines = [Sentence(first, emphasis="strong"), *map(Sentence, rest)]
+        blocks.append(_parts_table(replayed))
+    lines = [Sentence(main_finding, emphasis="strong"), *map(Sentence, further_findings)]
     command = replayed.spec.get("command")
     commands = (str(command),) if command else ()
-    headline = first if gate is None else gate.text
+    headline = main_finding if gate is None else gate.text
     return Document(
         kind="Stored answers of an LLM ranker, read again",
         headline=headline,
-        sections=printed(blocks),
+        sections=single_section(blocks),
         sentences=tuple(lines),
         meaning=replayed_meaning(replayed),
         first_figure=PageBlocks(make=partial(_first_figure, replayed)),
@@ -86,12 +90,16 @@ def _first_figure(replayed: ReplayedLog) -> Iterator[IntervalChart]:
     if not replayed.changes:
         return
     measure, pair = _questions(replayed)[0]
-    names = dict(zip(PARTS, _PART_NAMES, strict=True))
-    changes = {name: replayed.change(part, measure, pair) for part, name in names.items()}
-    known = {id(change): name for name, change in changes.items() if change is not None}
+    changes = []
+    label_of: dict[int, str] = {}
+    for part, label in zip(PARTS, _PART_NAMES, strict=True):
+        change = replayed.change(part, measure, pair)
+        if change is not None:
+            changes.append(change)
+            label_of[id(change)] = label
     chart = change_chart(
-        [change for change in changes.values() if change is not None],
-        lambda change: known[id(change)],
+        changes,
+        lambda change: label_of[id(change)],
         title=f"{measure}: what each part of the published run changes",
     )
     if chart is not None:
@@ -99,57 +107,56 @@ def _first_figure(replayed: ReplayedLog) -> Iterator[IntervalChart]:
 
 
 def sentences(replayed: ReplayedLog) -> Iterator[str]:
-    """Say whose work the published run is."""
+    """Yield the findings: whose work the published run is, and what its parser did with answers."""
     yield _whose_work(replayed)
-    failed = replayed.unreadable
-    taken = sum(answer.moved for answer in replayed.answers if answer.kind not in READABLE)
-    if taken:
-        share = "all" if taken == failed else f"{taken:,} of the"
-        lack = "with no or several rankings" if replayed.ambiguous else "without a ranking"
-        yield (
-            f"The published parser treats {share} {counted(failed, 'answer', 'answers')} {lack} "
-            "as a ranking."
-        )
+    # An answer is "moved" where the published parser changed the order of passages by it.
+    parsed = sum(answer.moved for answer in replayed.answers if answer.kind not in READABLE)
+    if parsed:
+        share = "all" if parsed == replayed.unreadable else f"{parsed:,} of the"
+        fault = "with no or several rankings" if replayed.ambiguous else "without a ranking"
+        unreadable = counted(replayed.unreadable, "answer", "answers")
+        yield f"The published parser treats {share} {unreadable} {fault} as a ranking."
     if unfinished := replayed.kinds.get(CUT_OFF, 0):
         verb = "answer is" if unfinished == 1 else "answers are"
         yield f"{unfinished:,} {verb} cut off within their reasoning: the model needs more tokens."
 
 
 def _whose_work(replayed: ReplayedLog) -> str:
-    """Say whether the list is the work of the model or of the parser."""
-    total, failed, echoed = len(replayed.answers), replayed.unreadable, replayed.echoes
-    several = replayed.ambiguous
+    """Say whether the published run is the work of the model or of the parser."""
+    total, echoes = len(replayed.answers), replayed.echoes
+    unreadable, ambiguous = replayed.unreadable, replayed.ambiguous
+    empty = unreadable - ambiguous
     answers = counted(total, "answer", "answers")
-    if failed >= _NEARLY_ALL * total:
+    if unreadable >= _NEARLY_ALL * total:
         clauses = []
-        if failed > several:
-            clauses.append(f"in {failed - several:,} of {answers} there is no ranking")
-        if several:
-            clauses.append(f"in {several:,} of {answers} there is more than one ranking")
+        if empty:
+            clauses.append(f"in {empty:,} of {answers} there is no ranking")
+        if ambiguous:
+            clauses.append(f"in {ambiguous:,} of {answers} there is more than one ranking")
         sentence = ", ".join(clauses)
         return (
             f"{sentence[0].upper()}{sentence[1:]}: the published run shows the input order and the "
             "parser's work."
         )
-    if echoed >= _NEARLY_ALL * total:
+    if echoes >= _NEARLY_ALL * total:
         return (
-            f"{echoed:,} of {answers} repeat the order in which the passages were shown: the "
+            f"{echoes:,} of {answers} repeat the order in which the passages were shown: the "
             "published run shows the input order."
         )
-    more = f", {several:,} contain more than one" if several else ""
+    also_ambiguous = f", {ambiguous:,} contain more than one" if ambiguous else ""
     return (
-        f"{total - failed - echoed:,} of {answers} contain a ranking by the model, "
-        f"{echoed:,} repeat the order in which the passages were shown, {failed - several:,} "
-        f"contain none{more}."
+        f"{total - unreadable - echoes:,} of {answers} contain a ranking by the model, "
+        f"{echoes:,} repeat the order in which the passages were shown, {empty:,} "
+        f"contain none{also_ambiguous}."
     )
 
 
-def _gate(replayed: ReplayedLog) -> Sentence | None:
-    """Say whether more answers failed than allowed; None where no limit is set."""
+def _gate_sentence(replayed: ReplayedLog) -> Sentence | None:
+    """Say whether more answers failed than `max_failures` allows; None where no limit is set."""
     max_failures = replayed.spec.get("max_failures")
     if max_failures is None:
         return None
-    failed, unmatched = replayed.failures, len(replayed.unmatched)
+    failures, unmatched = replayed.failures, len(replayed.unmatched)
     total = len(replayed.answers) + unmatched
     calls = counted(total, "answer", "answers")
     fault = "contain no ranking"
@@ -159,16 +166,17 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
         calls = counted(total, "call", "calls")
         fault += ", or cannot be matched" if replayed.ambiguous else " or cannot be matched"
     verdict = "passed" if replayed.passed else "failed"
-    share = f"{failed:,} of {calls} ({100 * failed / total:.1f} %)"
+    share = f"{failures:,} of {calls} ({100 * failures / total:.1f} %)"
     return Sentence(
         f"{verdict}: {share} {fault}; at most {max_failures:.1f} % allowed",
         "good" if replayed.passed else "bad",
     )
 
 
-def _answers(replayed: ReplayedLog) -> Table:
-    """Return the table of answers by kind."""
+def _answer_table(replayed: ReplayedLog) -> Table:
+    """Return the table of how many answers are of each kind, with the most frequent answer."""
     examples = {}
+    # The examples of a kind begin with the most frequent, so it is written last.
     for example in reversed(replayed.examples):
         if example.times > 1:
             answer = shorten(" ".join(example.answer.split()), 50)
@@ -176,12 +184,14 @@ def _answers(replayed: ReplayedLog) -> Table:
     total = len(replayed.answers)
     counts = {**replayed.kinds, _ECHO: replayed.echoes}
     if replayed.unmatched:
-        counts[_LOST] = len(replayed.unmatched)
+        counts[_UNMATCHED] = len(replayed.unmatched)
     rows = []
-    for kind, answer_count in counts.items():
-        share = Cell("") if kind == _LOST else number(100 * answer_count / total, decimal)
-        cells = (Cell(kind), number(answer_count, count), share, Cell(examples.get(kind, "")))
-        rows.append(Row(cells, rule=kind == _ECHO))
+    for label, count in counts.items():
+        # A call that was left out is not among the answers.
+        share = Cell("") if label == _UNMATCHED else number_cell(100 * count / total, decimal)
+        example_cell = Cell(examples.get(label, ""))
+        cells = (Cell(label), number_cell(count, with_commas), share, example_cell)
+        rows.append(Row(cells, rule=label == _ECHO))
     columns = (
         name_column("answer"),
         Column("number"),
@@ -192,61 +202,62 @@ def _answers(replayed: ReplayedLog) -> Table:
 
 
 def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
-    """List what was split, the primary measure over all documents first."""
+    """Return each measure with its pair of groups, the primary measure over all documents first."""
     questions = [(change.measure, (change.a, change.b)) for change in replayed.changes]
     return list(dict.fromkeys(questions))
 
 
-def _split(replayed: ReplayedLog) -> Table:
-    """Return the table of what the model and the parser changed."""
-    optional_columns = (Column("corrected p", drop_order=1), Column("queries", drop_order=2))
+def _parts_table(replayed: ReplayedLog) -> Table:
+    """Return the table of what the model and the parser change, on each measure."""
     columns = (
         name_column("part"),
-        *map(Column, ("value", "difference", "95 % interval")),
-        *optional_columns,
+        Column("value"),
+        Column("difference"),
+        Column("95 % interval"),
+        Column("corrected p", drop_order=1),
+        Column("queries", drop_order=2),
     )
     rows: list[Row] = []
     for measure, pair in _questions(replayed):
-        rows += _rows(replayed, measure, pair)
-    return Table("The published run in parts", columns, tuple(rows), groups=("measure",))
+        rows += _parts_rows(replayed, measure, pair)
+    return Table("The published run in parts", columns, tuple(rows), group_titles=("measure",))
 
 
-def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
-    """Yield its rows on one measure and pair."""
+def _parts_rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
+    """Yield the row of the input order and that of each difference, on one measure and pair."""
     changes = [replayed.change(part, measure, pair) for part in PARTS]
     model, parser, both, strict = (change for change in changes if change is not None)
     group, blank = (_heading(model),), Cell("")
-    yield Row(
-        (
-            Cell(INPUT),
-            number(model.old, model.amount),
-            blank,
-            blank,
-            blank,
-            number(model.queries, str),
-        ),
-        group,
-    )
-    for name, change in (
+    value, queries = number_cell(model.old, model.amount), number_cell(model.queries, str)
+    yield Row((Cell(INPUT), value, blank, blank, blank, queries), group)
+    published_title = f"{PUBLISHED} run"
+    rows = (
         ("+ model", model),
         ("+ parser", parser),
-        (f"{PUBLISHED} run", both),
+        (published_title, both),
         (STRICT, strict),
-    ):
-        p, difference = number(change.p_corrected, p_value), moved(change)
-        apart = (replace(difference, ends=None), Cell(difference.interval))
-        cells = (Cell(name), number(change.new, change.amount), *apart, p, blank)
-        yield Row(cells, group, rule=name == f"{PUBLISHED} run")
+    )
+    for title, change in rows:
+        difference = change_cell(change)
+        cells = (
+            Cell(title),
+            number_cell(change.new, change.amount),
+            replace(difference, ends=None),  # the interval has its own column
+            Cell(difference.interval),
+            number_cell(change.p_corrected, p_value),
+            blank,
+        )
+        yield Row(cells, group, rule=title == published_title)
 
 
 def _heading(change: Change) -> str:
-    """Name what changed."""
+    """Name the measure of a difference, with its groups unless it is about all documents."""
     pair = "" if (change.a, change.b) == (ALL, ALL) else f", {change.a} | {change.b}"
     return f"Relative Δ {change.measure}{pair}" if change.of_tilt else f"{change.measure}{pair}"
 
 
 def _legend(replayed: ReplayedLog) -> Iterator[str]:
-    """Yield what numbers mean."""
+    """Yield sentences on the kinds of answers, on the parts, and on how they were tested."""
     meanings = (f"{kind}: {_MEANINGS[kind]}" for kind in replayed.kinds)
     yield f"Answers: {'; '.join(meanings)}. An echo also counts under its kind."
     if not replayed.changes:

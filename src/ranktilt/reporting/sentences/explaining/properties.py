@@ -25,7 +25,7 @@ from ranktilt.explaining.properties.result import (
     Reason,
 )
 from ranktilt.measures.printing import rounded
-from ranktilt.reporting.numbers import count
+from ranktilt.reporting.numbers import with_commas
 from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 
@@ -391,7 +391,7 @@ def coverage_sentence(coverages: Sequence[ListCoverage]) -> str:
 def _list_size(coverage: ListCoverage) -> tuple[str, str]:
     """Print how many documents a list holds on average, and how many it could hold."""
     mean = coverage.listed / max(coverage.queries, 1)
-    return f"{mean:,.0f}", count(coverage.documents)
+    return f"{mean:,.0f}", with_commas(coverage.documents)
 
 
 def _dropped_sentences(gaps: ExplainedGaps) -> Iterator[str]:

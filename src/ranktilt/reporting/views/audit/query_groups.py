@@ -1,4 +1,8 @@
-"""Answers by group of queries: a table, the tests of every question, and a figure."""
+"""The section of an audit on groups of queries, such as topics: a table, tests and a figure.
+
+Every group of queries is audited alone. A row compares the group with the *rest*: all other queries
+that belong to some group. The tests ask whether the groups differ at all on one question.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +26,13 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -38,7 +42,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import DASH, count, number, number_of, p_value
+from ranktilt.reporting.numbers import DASH, number_cell, number_cells, p_value, with_commas
 from ranktilt.reporting.sentences.query_groups import (
     breakdown_sentences,
     group_count_sentences,
@@ -47,62 +51,69 @@ from ranktilt.reporting.sentences.query_groups import (
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.readings import effect_reading, scale_title
 
+# Hints of columns.
 _REST = "the group's distance from neutral, minus that of all other queries in a group"
 _REST_P = "corrected for the number of groups"
 _SHUFFLED = "the share of shuffled groups of queries that differ as much"
 _WELCH = "Welch's test, with documents that queries share in its error"
-_MOST_SCALES = 2
-"""Rankers that the figure shows."""
 
-_TEST_COLUMNS: tuple[ColumnOf, ...] = (
-    (Column("p, shuffled groups", hint=_SHUFFLED), number_of("shuffle_p", p_value)),
-    (Column("p, Welch", hint=_WELCH), number_of("welch_p", p_value)),
-    (Column("corrected p"), number_of("p_corrected", p_value)),
+_MOST_SCALES = 2
+"""Most rankers that the figure shows, each with a scale."""
+
+_TEST_COLUMNS: tuple[ColumnSpec, ...] = (
+    (Column("p, shuffled groups", hint=_SHUFFLED), number_cells("shuffle_p", p_value)),
+    (Column("p, Welch", hint=_WELCH), number_cells("welch_p", p_value)),
+    (Column("corrected p"), number_cells("p_corrected", p_value)),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _GroupRow:
-    """An answer on one group of queries, with what tells it from the others."""
+    """A row of the table: an answer on one group of queries."""
 
     answer: GroupAnswer
+    """The answer."""
     rest: RestDifference | None
+    """Difference between the group and the rest; None where it was not computed."""
     heading: tuple[str, ...]
-    """Below what it is printed: ranker, pair of groups, question."""
+    """Heading above the row: ranker, pair of groups of documents, question."""
 
 
 def query_group_sentences(audit: Audit) -> tuple[Sentence, ...]:
-    """Say whether groups of queries differ, and what else there is to know of them."""
+    """Say whether groups of queries differ, how much they vary, and how many queries they have."""
     breakdown = audit.by_query
     if breakdown is None:
         return ()
-    several = len({(row.a, row.b) for row in breakdown.variances}) > 1
+    has_several_pairs = len({(row.a, row.b) for row in breakdown.variances}) > 1
     lines = [
         Sentence(text, emphasis="strong")
         for text in breakdown_sentences(breakdown, repr(audit.primary))
     ]
     lines += [
-        Sentence(variance_sentence(row, several_pairs=several)) for row in breakdown.variances
+        Sentence(variance_sentence(row, several_pairs=has_several_pairs))
+        for row in breakdown.variances
     ]
     counts = group_count_sentences(breakdown.column, breakdown.groups, breakdown.without_group)
     return (*lines, *map(Sentence, counts))
 
 
 def query_group_section(audit: Audit) -> Iterator[Section]:
-    """Show the answers by group of queries; nothing where there are none."""
+    """Yield the section on groups of queries; nothing where queries were not grouped."""
     breakdown = audit.by_query
     if breakdown is None:
         return
     primary = repr(audit.primary)
-    first = [answer for answer in breakdown.answers if answer.effect.measure == primary]
-    others = [answer for answer in breakdown.answers if answer.effect.measure != primary]
+    primary_answers = [answer for answer in breakdown.answers if answer.effect.measure == primary]
+    other_answers = [answer for answer in breakdown.answers if answer.effect.measure != primary]
     title = f"By group of queries: {breakdown.column}"
+    caption = f"{title}, the primary question"
     blocks: list[Block] = [
         PageBlocks(make=partial(_figure, audit, breakdown)),
-        _answer_table(audit, breakdown, first, caption=f"{title}, the primary question"),
+        _answer_table(audit, breakdown, primary_answers, caption=caption),
     ]
-    if others:
-        table = _answer_table(audit, breakdown, others, caption=f"{title}, every other question")
+    if other_answers:
+        caption = f"{title}, every other question"
+        table = _answer_table(audit, breakdown, other_answers, caption=caption)
         blocks.append(PageBlocks(make=lambda: [table]))
     blocks.append(PageBlocks(make=lambda: [difference_table(breakdown.differences)]))
     yield Section(
@@ -113,7 +124,7 @@ def query_group_section(audit: Audit) -> Iterator[Section]:
 def _answer_table(
     audit: Audit, breakdown: QueryBreakdown, answers: Sequence[GroupAnswer], *, caption: str
 ) -> Table:
-    """Lay out answers by group, below their ranker, pair and question."""
+    """Return the table of answers by group of queries, below ranker, pair and question."""
     rows = [
         _GroupRow(
             answer=answer,
@@ -122,24 +133,24 @@ def _answer_table(
         )
         for answer in _ordered(answers)
     ]
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("group of queries"), attrgetter("answer.group")),
-        (Column("queries"), number_of("answer.effect.queries", count)),
-        ("answer", _value),
-        (Column("corrected p", drop_order=2), number_of("answer.effect.p_corrected", p_value)),
-        (text_column("favours"), _favours),
+        (Column("queries"), number_cells("answer.effect.queries", with_commas)),
+        ("answer", _answer_cell),
+        (Column("corrected p", drop_order=2), number_cells("answer.effect.p_corrected", p_value)),
+        (text_column("favours"), _favoured_side),
     ]
     if any(row.rest is not None for row in rows):
         columns += [
-            (Column("against the rest", hint=_REST, drop_order=4), _rest_value),
-            (Column("p against the rest", hint=_REST_P, drop_order=3), _rest_p),
+            (Column("against the rest", hint=_REST, drop_order=4), _rest_cell),
+            (Column("p against the rest", hint=_REST_P, drop_order=3), _rest_p_cell),
         ]
-    return tabulated(
+    return make_table(
         caption,
         rows,
         columns,
-        group=attrgetter("heading"),
-        groups=("answer to",),
+        group_of=attrgetter("heading"),
+        group_titles=("answer to",),
         note=(
             "Each group is audited alone. p is corrected for all groups, rankers and pairs "
             f"({str(audit.spec['correction']).title()})."
@@ -148,26 +159,28 @@ def _answer_table(
 
 
 def _ordered(answers: Sequence[GroupAnswer]) -> list[GroupAnswer]:
-    """Order answers by ranker, pair and question; groups keep their order in each."""
+    """Bring answers on the same ranker, pair and question together, without other changes."""
     order = dict[tuple[str, ...], int]()
     for answer in answers:
-        order.setdefault(_question_of(answer), len(order))
-    return sorted(answers, key=lambda answer: order[_question_of(answer)])
+        order.setdefault(_question_key(answer), len(order))
+    return sorted(answers, key=lambda answer: order[_question_key(answer)])
 
 
-def _question_of(answer: GroupAnswer) -> tuple[str, ...]:
+def _question_key(answer: GroupAnswer) -> tuple[str, ...]:
+    """Return ranker, pair of groups and measure, which the answers below one heading share."""
     effect = answer.effect
     return effect.run, effect.a, effect.b, effect.measure
 
 
 def _heading(audit: Audit, answer: GroupAnswer) -> str:
+    """Name the ranker and question of an answer, and its pair of groups where there are several."""
     effect = answer.effect
     pair = f"{effect.a} | {effect.b}" if len(audit.pairs) > 1 else ""
     return ", ".join(filter(None, (effect.run, pair, effect.name)))
 
 
-def _value(row: _GroupRow) -> Cell:
-    """Print an answer with its interval, in the colour of the favoured side."""
+def _answer_cell(row: _GroupRow) -> Cell:
+    """Return the cell of an answer with its interval, in the colour of the favoured side."""
     effect = row.answer.effect
     amount = effect.estimand.amount
     ends = (amount(effect.low), amount(effect.high)) if effect.has_interval else None
@@ -175,94 +188,102 @@ def _value(row: _GroupRow) -> Cell:
     return Cell(effect.estimand.answer(effect.value), effect.value, tone, ends=ends)
 
 
-def _favours(row: _GroupRow) -> str:
+def _favoured_side(row: _GroupRow) -> str:
+    """Name the side that an answer favours; a dash for none."""
     effect = row.answer.effect
     return effect.side(effect.favours) or DASH
 
 
-def _rest_value(row: _GroupRow) -> Cell:
+def _rest_cell(row: _GroupRow) -> Cell:
+    """Return the cell of the difference between a group and the rest; a dash without one."""
     if row.rest is None:
         return Cell(DASH)
     estimand = row.answer.effect.estimand
-    return number(row.rest.value, partial(estimand.amount, sign=True))
+    return number_cell(row.rest.value, partial(estimand.amount, sign=True))
 
 
-def _rest_p(row: _GroupRow) -> Cell:
-    return Cell(DASH) if row.rest is None else number(row.rest.p_corrected, p_value)
+def _rest_p_cell(row: _GroupRow) -> Cell:
+    """Return the cell of the corrected p of that difference; a dash without one."""
+    return Cell(DASH) if row.rest is None else number_cell(row.rest.p_corrected, p_value)
 
 
 def difference_table(
-    differences: Sequence[GroupDifference], names: Mapping[str, str] = {}
+    differences: Sequence[GroupDifference], question_names: Mapping[str, str] = {}
 ) -> Table:
-    """Lay out the tests of whether groups of queries differ, a row a question.
+    """Return the table of tests of whether groups of queries differ, a row for each question.
 
-    `names` has what questions are called, where that is not their notation.
+    `question_names` are the names of questions by their notation; others are called by that.
     """
-    pairs = {(row.a, row.b) for row in differences}
-    columns: list[ColumnOf] = [
-        (name_column("question"), lambda row: names.get(row.question, row.question)),
-        (Column("groups compared"), lambda row: number(len(row.groups), count)),
+    has_several_pairs = len({(row.a, row.b) for row in differences}) > 1
+    columns: list[ColumnSpec] = [
+        (name_column("question"), lambda row: question_names.get(row.question, row.question)),
+        (Column("groups compared"), lambda row: number_cell(len(row.groups), with_commas)),
         *_TEST_COLUMNS,
     ]
-    return tabulated(
+    return make_table(
         "Do the groups differ?",
         differences,
         columns,
-        group=lambda row: (_test_heading(row, several=len(pairs) > 1),),
-        groups=("ranker",),
+        group_of=lambda row: (_test_heading(row, has_several_pairs=has_several_pairs),),
+        group_titles=("ranker",),
         note="The larger p of both tests counts; it is corrected for the number of questions.",
     )
 
 
-def _test_heading(row: GroupDifference, *, several: bool) -> str:
+def _test_heading(row: GroupDifference, *, has_several_pairs: bool) -> str:
+    """Name the ranker of a test, and its pair of groups where there are several or no ranker."""
     pair = f"{row.a} | {row.b}"
     if not row.run:
         return pair
-    return f"{row.run}, {pair}" if several else row.run
+    return f"{row.run}, {pair}" if has_several_pairs else row.run
 
 
 def _figure(audit: Audit, breakdown: QueryBreakdown) -> Iterator[IntervalChart]:
-    """Draw the answers to the primary question by group, of the first rankers and pair."""
+    """Draw the answers to the primary question by group of queries, with a scale for each ranker.
+
+    Of several pairs of groups of documents only the first is drawn, of many rankers the first two.
+    """
     differences = [row for row in breakdown.differences if row.question == repr(audit.primary)]
     if not differences:
         return
     pair = differences[0].a, differences[0].b
     drawn = [row for row in differences if (row.a, row.b) == pair][:_MOST_SCALES]
-    effects = [_effects_of(breakdown, row) for row in drawn]
-    answered = set(chain.from_iterable(effects))
-    groups = [group for group in breakdown.groups if group.name in answered]
-    rows = [_chart_row(audit, group, effects) for group in groups[:MOST_ROWS]]
+    effects_of_rankers = [_effects_of(breakdown, row) for row in drawn]
+    answered_groups = set(chain.from_iterable(effects_of_rankers))
+    groups = [group for group in breakdown.groups if group.name in answered_groups]
+    rows = [_chart_row(audit, group, effects_of_rankers) for group in groups[:MOST_ROWS]]
     if not rows:
         return
-    first = next(iter(effects[0].values()), None) or next(iter(effects[-1].values()))
-    titles = [row.run for row in drawn] if len(drawn) > 1 else [scale_title(first)]
+    first = next(chain.from_iterable(effects.values() for effects in effects_of_rankers))
+    scale_titles = [row.run for row in drawn] if len(drawn) > 1 else [scale_title(first)]
     sides = (pair[1], pair[0]) if first.estimand.sided else ("", "")
     yield interval_chart(
         f"{scale_title(first)}, by group of queries",
         "Line: 95 % interval of each group alone. Shaded: the margin around neutral.",
         rows,
-        scales=titles,
+        scale_titles=scale_titles,
         sides=sides,
         second_sides=sides,
     )
 
 
 def _effects_of(breakdown: QueryBreakdown, difference: GroupDifference) -> dict[str, Effect]:
-    """Return the answers that a test compares, by their group."""
+    """Return the answers that a test compares, by their group of queries."""
     answers = breakdown.answers_to(difference)
     return {answer.group: answer.effect for answer in answers}
 
 
 def _chart_row(
-    audit: Audit, group: QueryGroup, effects: Sequence[Mapping[str, Effect]]
+    audit: Audit, group: QueryGroup, effects_of_rankers: Sequence[Mapping[str, Effect]]
 ) -> IntervalRow:
-    """Draw a group's answers, one a ranker."""
-    readings = [_reading(audit, effects_of_run.get(group.name)) for effects_of_run in effects]
+    """Return the row of a group of queries, with the answer of each ranker on its scale."""
+    readings = [_reading(audit, effects.get(group.name)) for effects in effects_of_rankers]
     queries = counted(group.queries, "query", "queries")
     return IntervalRow(label=group.name, readings=tuple(readings), note=queries)
 
 
 def _reading(audit: Audit, effect: Effect | None) -> IntervalReading | None:
+    """Return an answer in the colour of the favoured side; None where the group has no answer."""
     if effect is None:
         return None
     tone = VERDICT_TONES[effect.favours] if effect.favours else ""

@@ -1,4 +1,10 @@
-"""The sections of an audit's page, from the tilts to how it was computed."""
+"""The sections of an audit's document, from the tilts to how it was computed.
+
+A *tilt* is how far a ranker favours one of two groups of documents. The *card* has further
+questions about each ranker, and *controls* compute the tilt without a possible other cause. The
+page's first screen already has a chart; figures here that repeat or refine it are collapsed, or
+left to papers.
+"""
 
 from __future__ import annotations
 
@@ -47,27 +53,33 @@ from ranktilt.reporting.views.compare.group_standings import standing_section
 
 
 def audit_sections(
-    opened: LoadedAudit, *, budget: int = BUDGET
+    loaded: LoadedAudit, *, budget: int = BUDGET
 ) -> Iterator[Section | PageSections]:
-    """Lay out the results of an audit; text has the tables alone."""
-    audit = opened.audit
+    """Yield the sections of an audit; those that have no table are for pages alone.
+
+    `budget` is how many characters lists and texts may add to a page; 0 leaves them out.
+    """
+    audit = loaded.audit
     yield from standing_section(audit)
-    yield PageSections(make=partial(_tilt, audit))
-    yield from _table(audit)
-    yield PageSections(make=partial(_effectiveness, audit))
-    yield from _card(audit)
+    yield PageSections(make=partial(_tilt_section, audit))
+    yield from _number_section(audit)
+    yield PageSections(make=partial(_effectiveness_section, audit))
+    yield from _card_section(audit)
     yield from query_group_section(audit)
-    yield PageSections(make=partial(_lists, opened, budget))
-    yield from _confounds(audit)
-    yield from _controls(audit)
-    yield from _checks(audit)
-    yield PageSections(make=partial(_repeats, audit))
-    yield PageSections(make=partial(_label_errors, audit))
-    yield PageSections(make=partial(_provenance, audit))
+    yield PageSections(make=partial(_list_sections, loaded, budget))
+    yield from _confound_section(audit)
+    yield from _control_section(audit)
+    yield from _check_section(audit)
+    yield PageSections(make=partial(_repeat_section, audit))
+    yield PageSections(make=partial(_label_error_section, audit))
+    yield PageSections(make=partial(_provenance_section, audit))
 
 
-def _tilt(audit: Audit) -> Iterator[Section]:
-    """Yield the section on Relative Δ; nothing where no pair of groups is compared."""
+def _tilt_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section of figures of Relative Δ, or of the card where nothing is judged.
+
+    Nothing where no pair of groups is compared.
+    """
     title = "How far each ranker tilts"
     if audit.tilted_pairs:
         pairs = drawn_pairs(audit)
@@ -75,7 +87,7 @@ def _tilt(audit: Audit) -> Iterator[Section]:
         figures = tuple(tilt_figure(audit, pair) for pair in pairs)
         if _is_on_first_screen(audit):
             figures = tuple(replace(figure, audience="paper") for figure in figures)
-        elif group_displays(audit):  # which the first screen sums up
+        elif group_displays(audit):  # the first screen sums up what each pair shows
             figures = tuple(replace(figure, collapsed=True) for figure in figures)
         yield Section("tilt", title, lead=lead, blocks=figures, short_title="Every measure")
         return
@@ -113,19 +125,21 @@ def _is_on_first_screen(audit: Audit) -> bool:
 
 
 def _card_figures(audit: Audit) -> Iterator[Figure]:
-    """Yield the figures of the card, pair by pair."""
+    """Yield a figure of the answers to the card's primary question for each pair of groups."""
+    is_on_first_screen = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
     for pair in audit.pairs[:MOST_PAIRS]:
-        if answers := _primary_answers(audit, pair):
-            figure = card_figure(audit, pair, answers)
-            is_drawn = len(audit.runs) * len(audit.pairs) <= MOST_ROWS_OF_CHART
-            if group_displays(audit):
-                yield replace(figure, collapsed=True)
-            else:
-                yield replace(figure, audience="paper") if is_drawn else figure
+        answers = _primary_answers(audit, pair)
+        if not answers:
+            continue
+        figure = card_figure(audit, pair, answers)
+        if group_displays(audit):
+            yield replace(figure, collapsed=True)
+        else:
+            yield replace(figure, audience="paper") if is_on_first_screen else figure
 
 
 def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
-    """Return every run's answer to the primary question of the card; none where it has no sides."""
+    """Return every run's answer to the card's primary question; none if it has no two sides."""
     return [
         effect
         for effect in audit.card
@@ -135,14 +149,14 @@ def _primary_answers(audit: Audit, pair: Pair) -> list[Effect]:
     ]
 
 
-def _table(audit: Audit) -> Iterator[Section]:
-    """Yield the section with every number."""
+def _number_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section with the table of means and Relative Δ; nothing where nothing is judged."""
     if audit.measures:
         yield Section("table", "Every number", blocks=(group_table(audit),), short_title="Numbers")
 
 
-def _effectiveness(audit: Audit) -> Iterator[Section]:
-    """Yield the section on tilt and quality."""
+def _effectiveness_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section with figures of tilt against effectiveness."""
     if not audit.tilted_pairs:
         return
     lead = "Tilt and quality are separate; look at both."
@@ -153,8 +167,8 @@ def _effectiveness(audit: Audit) -> Iterator[Section]:
     yield Section("effectiveness", title, lead=(lead,), blocks=figures, short_title="Effectiveness")
 
 
-def _card(audit: Audit) -> Iterator[Section]:
-    """Yield the section on the other questions."""
+def _card_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section on the card's questions; nothing for an audit without a card."""
     if not audit.card:
         return
     lead = (
@@ -171,26 +185,26 @@ def _card(audit: Audit) -> Iterator[Section]:
     )
 
 
-def _lists(opened: LoadedAudit, budget: int) -> Iterator[Section]:
-    """Yield the sections on ranked lists."""
-    if opened.audit.pairs:
-        yield ranks_section(opened)
-    yield _queries(opened, budget)
+def _list_sections(loaded: LoadedAudit, budget: int) -> Iterator[Section]:
+    """Yield the section on the groups at each rank, and that on single queries and their lists."""
+    if loaded.audit.pairs:
+        yield ranks_section(loaded)
+    yield _query_section(loaded, budget)
 
 
-def _queries(opened: LoadedAudit, budget: int) -> Section:
-    """Return the section on queries, to look through where there is room."""
-    query_explorer = explorer(opened, budget=budget) if budget else None
+def _query_section(loaded: LoadedAudit, budget: int) -> Section:
+    """Return the section on queries: an explorer, or the reason why there is none."""
+    query_explorer = explorer(loaded, budget=budget) if budget else None
     if query_explorer is not None:
-        lead = _queries_lead(opened.audit, has_texts=bool(query_explorer.texts))
-        return Section("queries", "Queries", lead=(lead, *opened.notes), blocks=(query_explorer,))
+        lead = _queries_lead(loaded.audit, has_texts=bool(query_explorer.texts))
+        return Section("queries", "Queries", lead=(lead, *loaded.notes), blocks=(query_explorer,))
     if not budget:
         return Section(
             "queries",
             "Queries",
             lead=("Queries, ranked lists and texts are left out, as you asked.",),
         )
-    reasons = opened.notes or (NOT_OPENED,)
+    reasons = loaded.notes or (NOT_OPENED,)
     lead = "Queries, ranked lists and texts are left out."
     return Section("queries", "Queries", lead=(lead, *reasons))
 
@@ -200,16 +214,16 @@ def _queries_lead(audit: Audit, *, has_texts: bool) -> str:
     if not audit.pairs:
         return "How well each query is answered, and its results."
     if audit.tilts and not any(tilt.twins for tilt in audit.tilts):
-        lead, texts = "Which queries make the difference", "what the texts say"
+        queries, texts = "Which queries make the difference", "what the texts say"
     else:
-        lead, texts = "Which queries make the tilt", "the two texts side by side"
+        queries, texts = "Which queries make the tilt", "the two texts side by side"
     if not has_texts:
-        return f"{lead}, and the results of each."
-    return f"{lead}, the results of each, and {texts}."
+        return f"{queries}, and the results of each."
+    return f"{queries}, the results of each, and {texts}."
 
 
-def _confounds(audit: Audit) -> Iterator[Section]:
-    """Yield the section on other differences."""
+def _confound_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section on other differences between the groups' texts."""
     if not audit.confounds:
         return
     lead = "The sides differ in more than who wrote them. A ranker may respond to any of these."
@@ -218,8 +232,8 @@ def _confounds(audit: Audit) -> Iterator[Section]:
     )
 
 
-def _controls(audit: Audit) -> Iterator[Section]:
-    """Yield the section on controls."""
+def _control_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section on controls, with the verdicts that they change."""
     if not audit.controls:
         return
     lead = "The same audit, with other differences between twins removed. Does the tilt stay?"
@@ -239,22 +253,23 @@ def _control_figures(audit: Audit) -> Iterator[Figure]:
         yield control_figure(audit, pair)
 
 
-def _checks(audit: Audit) -> Iterator[Section]:
-    """Yield the section on other tests."""
+def _check_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section on other tests of the same answers, which check their p."""
     table = check_table(audit)
     if table is not None:
         yield Section("checks", "Other tests", blocks=(table,))
 
 
-def _repeats(audit: Audit) -> Iterator[Section]:
-    """Yield the section on runs that were ranked several times."""
+def _repeat_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section on runs that the same engine ranked several times."""
     if audit.repeats:
         title = "Repeats of one engine"
         tables = repeat_tables(audit.repeats)
         yield Section("repeats", title, lead=(REPEATS_LEAD,), blocks=tables, short_title="Repeats")
 
 
-def _label_errors(audit: Audit) -> Iterator[Section]:
+def _label_error_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section on how wrong the labels of groups would have to be to explain findings."""
     if audit.label_sensitivities:
         table = sensitivity_table(audit.label_sensitivities)
         yield Section(
@@ -262,6 +277,6 @@ def _label_errors(audit: Audit) -> Iterator[Section]:
         )
 
 
-def _provenance(audit: Audit) -> Iterator[Section]:
-    """Yield the section on inputs and options."""
+def _provenance_section(audit: Audit) -> Iterator[Section]:
+    """Yield the section on inputs, options and versions."""
     yield provenance(audit.spec, note_sentences(audit.notes))

@@ -1,4 +1,8 @@
-"""A sequential audit: the decision, and how the interval closed in on it."""
+"""The document of a sequential audit, which looks at more and more queries until it can decide.
+
+Each *look* has the tilt over the queries so far, with an interval from a *confidence sequence*: all
+intervals hold together, so the audit may stop at any look.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    tabulated,
+    make_table,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
@@ -27,7 +31,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, number_of
+from ranktilt.reporting.numbers import number_cells, with_commas
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.sequential import (
     decision_sentence,
@@ -38,7 +42,7 @@ from ranktilt.reporting.sentences.sequential import (
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
 _MOST_LOOKS = 8
-"""Looks that are printed besides the last one."""
+"""Most looks that a table has, without the last one."""
 
 
 def view(audit: SequentialAudit) -> Document:
@@ -48,7 +52,8 @@ def view(audit: SequentialAudit) -> Document:
         f"Which of {audit.a} and {audit.b} ranks higher? The audit decides for a tilt of "
         f"{audit.stop_at_tilt:g}."
     )
-    blocks: tuple[Block, ...] = (PageBlocks(make=partial(_figure, audit)), _table(audit, looks))
+    figure = PageBlocks(make=partial(_figure, audit))
+    blocks: tuple[Block, ...] = (figure, _look_table(audit, looks))
     section = Section("looks", "Look by look", lead=(question,), blocks=blocks)
     sentences = (
         Sentence(decision_sentence(audit), _decision_tone(audit), "strong"),
@@ -67,14 +72,14 @@ def view(audit: SequentialAudit) -> Document:
 
 
 def _decision_tone(audit: SequentialAudit) -> Tone:
-    """Return the tone of the decision."""
+    """Return the tone of the decision: the favoured side, level or inconclusive."""
     if audit.decision == "tilted":
         return VERDICT_TONES["a" if audit.looks[-1].value > 0 else "b"]
     return VERDICT_TONES[audit.decision]
 
 
 def _first_figure(audit: SequentialAudit, looks: list[Look]) -> Iterator[IntervalChart]:
-    """Draw the looks that are printed, the last one at the bottom."""
+    """Draw the last of `looks`, which are in the order of time."""
     rows = [_first_figure_row(audit, look) for look in looks[-MOST_ROWS:] if look.queries]
     if not rows:
         return
@@ -82,13 +87,13 @@ def _first_figure(audit: SequentialAudit, looks: list[Look]) -> Iterator[Interva
         f"{audit.measure} of {audit.run}, look by look",
         f"Line: 95 % confidence sequence. Shaded: ±{audit.stop_at_tilt:g}, the tilt to be decided.",
         rows,
-        scales=[f"{audit.measure},{audit.estimand.suffix or ' value'}"],
+        scale_titles=[f"{audit.measure},{audit.estimand.suffix or ' value'}"],
         sides=(f"◀ {audit.b}", f"{audit.a} ▶"),
     )
 
 
 def _first_figure_row(audit: SequentialAudit, look: Look) -> IntervalRow:
-    """Return a look, as a row of the chart."""
+    """Return the row of a look; only the last one has the colour of the decision."""
     scale = audit.estimand.scale
     is_last = look is audit.looks[-1]
     reading = IntervalReading(
@@ -101,31 +106,36 @@ def _first_figure_row(audit: SequentialAudit, look: Look) -> IntervalRow:
 
 
 def _printed_looks(looks: tuple[Look, ...]) -> list[Look]:
-    """Choose looks at about doubling numbers of queries, and the last."""
-    doubling = [looks[0]]
+    """Return the first look, each that at least doubles the number of queries, and the last.
+
+    Of many such looks the latest are returned.
+    """
+    if len(looks) == 1:
+        return list(looks)
+    doubling_looks = [looks[0]]
     for look in looks[1:-1]:
-        if look.queries >= 2 * doubling[-1].queries:
-            doubling.append(look)
-    return [*doubling[-_MOST_LOOKS:], *looks[-1:]] if len(looks) > 1 else doubling
+        if look.queries >= 2 * doubling_looks[-1].queries:
+            doubling_looks.append(look)
+    return [*doubling_looks[-_MOST_LOOKS:], looks[-1]]
 
 
-def _table(audit: SequentialAudit, looks: list[Look]) -> Table:
-    """Return the table of looks."""
+def _look_table(audit: SequentialAudit, looks: list[Look]) -> Table:
+    """Return the table of looks, with the numbers of queries and documents up to each."""
     amount = audit.estimand.amount
     columns = (
-        (Column("queries", header=True), number_of("queries", count)),
-        ("origins" if audit.twins else "documents", number_of("documents", count)),
-        (audit.measure, number_of("value", amount)),
-        ("low", number_of("low", amount)),
-        ("high", number_of("high", amount)),
+        (Column("queries", header=True), number_cells("queries", with_commas)),
+        ("origins" if audit.twins else "documents", number_cells("documents", with_commas)),
+        (audit.measure, number_cells("value", amount)),
+        ("low", number_cells("low", amount)),
+        ("high", number_cells("high", amount)),
     )
-    return tabulated("Some looks", looks, columns)
+    return make_table("Some looks", looks, columns)
 
 
 def _figure(audit: SequentialAudit) -> Iterator[Figure]:
-    """Yield the figure of looks."""
+    """Yield the figure of the interval at every look."""
     last = audit.looks[-1]
-    points = [_point(audit, look) for look in audit.looks if look.queries]
+    points = [_look_point(audit, look) for look in audit.looks if look.queries]
     yield Figure(
         "How the interval closed in",
         f"After {last.queries:,} queries {look_words(audit, last)}. Bars: the 95 % confidence "
@@ -140,8 +150,8 @@ def _figure(audit: SequentialAudit) -> Iterator[Figure]:
     )
 
 
-def _point(audit: SequentialAudit, look: Look) -> Point:
-    """Return a look, as a point."""
+def _look_point(audit: SequentialAudit, look: Look) -> Point:
+    """Return the point of a look: its tilt by the number of queries so far."""
     scale = audit.estimand.scale
     return Point(
         x=float(look.queries),
@@ -153,7 +163,7 @@ def _point(audit: SequentialAudit, look: Look) -> Point:
 
 
 def _legend(audit: SequentialAudit) -> Iterator[str]:
-    """Yield what numbers mean."""
+    """Yield sentences on when the audit ends, and on its intervals."""
     yield (
         f"{audit.measure}: + favours {audit.a}. The audit ends where the interval excludes 0 "
         f"(tilted), or lies within ±{audit.stop_at_tilt:g} (level)."

@@ -1,4 +1,9 @@
-"""Several sources: per ranker a row a source, the trend over temperature, each source's audit."""
+"""The document of an audit of several sources, each compared with one reference such as human text.
+
+A *source* is a set of rewrites of the reference's documents by one model at one *temperature*; a
+*series* is the sources of one model. A *trend* is a change of the tilt with the temperature. The
+page has a table of all sources, and then the sections of the audit of each.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import isnan
 from operator import attrgetter
 
 from ranktilt.auditing.answer.verdict import Verdict
@@ -18,7 +24,7 @@ from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
@@ -26,8 +32,8 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.explorer.section import BUDGET
@@ -36,15 +42,15 @@ from ranktilt.reporting.headline import headline, source_summaries
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import (
     DASH,
-    count,
     ends,
-    estimate,
+    estimate_cell,
     interval,
-    number,
-    number_of,
+    number_cell,
+    number_cells,
     p_value,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
@@ -59,45 +65,50 @@ from ranktilt.reporting.views.audit.tables import card_table, control_table, tie
 from ranktilt.reporting.views.readings import verdict_chart
 
 _MOST_FIGURES = 6
-"""Figures beyond which only those of the first measure are drawn."""
+"""Most figures for which every measure is drawn; of more only the first measure is."""
 _DODGE = 0.012
-"""How far points are moved apart, so that none hides another."""
+"""Distance between the points of two rankers, which none may hide, as a share of the axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SourceRow:
-    """An answer about one source."""
+    """A row of a table: a ranker's answer to one question about one source."""
 
     source: AuditedSource
     """The source."""
     effect: Effect
-    """The answer."""
+    """The answer, with its ranker and its measure."""
 
 
 def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> Document:
-    """Lay out all sources in one table, and then the audit of each where a page can hold it."""
+    """Return the document of an audit of several sources.
+
+    With their collection and runs, the audit of each source has its own sections, with queries,
+    lists and texts up to `budget` characters; without, only its card and controls.
+    """
     audits = result.audit if isinstance(result, LoadedSourceAudits) else result
     summaries = [finding.sentence for finding in source_summaries(audits)]
     notes = note_sentences(audits.notes)
     sections: list[Section | PageSections | None] = [
-        _figures(audits),
-        *_tables(audits),
-        _trends(audits),
-        provenance(audits.spec, notes),
+        _figure_section(audits),
+        *_table_sections(audits),
+        _trend_section(audits),
     ]
     if isinstance(result, LoadedSourceAudits):
-        sections += _whole_audits(audits, result.parts, budget)
+        sections.append(provenance(audits.spec, notes))
+        sections += _audit_sections(audits, result.parts, budget)
     else:
-        sections[-1:-1] = _card_sections(audits)
-    sections_to_show = [section for section in sections if section is not None]
+        sections += _card_sections(audits)
+        sections.append(provenance(audits.spec, notes))
     texts = (*summaries, *trend_sentences(audits))
     sentences = [Sentence(text, emphasis="strong") for text in texts]
     sentences += _group_sentences(audits)
+    present_sections = [section for section in sections if section is not None]
     names = [*audits.runs, *(source.source for source in audits.sources)]
     return Document(
         kind=titled("Audit of the sources of", audits.spec),
         headline=headline(audits),
-        sections=tuple(sections_to_show),
+        sections=tuple(present_sections),
         sentences=tuple(sentences),
         meaning=source_audits_meaning(audits),
         first_figure=PageBlocks(make=partial(_first_figure, audits)),
@@ -110,7 +121,7 @@ def view(result: SourceAudits | LoadedSourceAudits, *, budget: int = BUDGET) -> 
 
 
 def _group_sentences(audits: SourceAudits) -> Iterator[Sentence]:
-    """Say of each source whether groups of queries differ, if they were asked about."""
+    """Yield the main findings about groups of queries, with the source of each."""
     for source, audit in zip(audits.sources, audits.audits, strict=True):
         for sentence in query_group_sentences(audit):
             if sentence.emphasis:
@@ -118,16 +129,16 @@ def _group_sentences(audits: SourceAudits) -> Iterator[Sentence]:
 
 
 def _first_figure(audits: SourceAudits) -> Iterator[IntervalChart]:
-    """Draw the answer of each ranker on each source."""
+    """Draw the answer of each ranker to the primary question about each source."""
     has_several_runs = len(audits.runs) > 1
 
-    def label(verdict: Verdict) -> str:
+    def row_label(verdict: Verdict) -> str:
         source = verdict.b if verdict.a == audits.reference else verdict.a
         return f"{source}, {verdict.run}" if has_several_runs else source
 
     chart = verdict_chart(
         audits.verdicts(),
-        label,
+        row_label,
         title=f"{audits.primary}: {audits.reference} against each source",
         sides=("the rewrites", audits.reference),
     )
@@ -136,7 +147,7 @@ def _first_figure(audits: SourceAudits) -> Iterator[IntervalChart]:
 
 
 def _legend(audits: SourceAudits) -> Iterator[str]:
-    """Say what the numbers are, in a few lines."""
+    """Say what the tilts and trends are, and how they were computed."""
     spec, reference = audits.spec, audits.reference
     if audits.tilts:
         verdict = f"Verdict on {audits.primary}; " if len(audits.measures) > 1 else ""
@@ -157,16 +168,16 @@ def _legend(audits: SourceAudits) -> Iterator[str]:
         )
 
 
-def _figures(audits: SourceAudits) -> Section | None:
-    """Return the section of figures; None where no series has temperatures."""
+def _figure_section(audits: SourceAudits) -> Section | None:
+    """Return the section of figures of Relative Δ by temperature; None without temperatures."""
     is_every_measure = len(audits.series) * len(audits.measures) <= _MOST_FIGURES
     measures = audits.measures if is_every_measure else audits.measures[:1]
-    drawn = [
+    series_and_measures = [
         (series, measure)
         for series, measure in product(audits.series, measures)
         if audits.points(audits.runs[0], measure, series)
     ]
-    if not drawn:
+    if not series_and_measures:
         return None
     lead = [
         f"Above 0, the ranker puts {audits.reference} text higher; below 0, the rewrites. An "
@@ -174,21 +185,25 @@ def _figures(audits: SourceAudits) -> Section | None:
     ]
     if not is_every_measure:
         lead.append(f"The figures show {measures[0]}, the table every measure.")
-    figures = PageBlocks(make=partial(_drawn, audits, drawn))
+    figures = PageBlocks(make=partial(_figures, audits, series_and_measures))
     return Section("tilt", "Relative Δ by temperature", lead=tuple(lead), blocks=(figures,))
 
 
-def _drawn(audits: SourceAudits, drawn: Sequence[tuple[str, str]]) -> Iterator[Figure]:
+def _figures(
+    audits: SourceAudits, series_and_measures: Sequence[tuple[str, str]]
+) -> Iterator[Figure]:
     """Yield a figure for each series and measure."""
-    for series, measure in drawn:
-        yield _figure(audits, series, measure)
+    for series, measure in series_and_measures:
+        yield _temperature_figure(audits, series, measure)
 
 
-def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
-    """Return the figure of one series and measure."""
+def _temperature_figure(audits: SourceAudits, series: str, measure: str) -> Figure:
+    """Draw Relative Δ by temperature on one series and measure, a line for each ranker."""
     points_of = {}
     for run in audits.runs:
-        points_of[run] = [_point(*point) for point in audits.points(run, measure, series)]
+        points_of[run] = [
+            _temperature_point(source, tilt) for source, tilt in audits.points(run, measure, series)
+        ]
     temperatures = [point.x for point in points_of[audits.runs[0]]]
     span = max(temperatures) - min(temperatures)
     band = ""
@@ -207,15 +222,18 @@ def _figure(audits: SourceAudits, series: str, measure: str) -> Figure:
     )
 
 
-def _point(source: AuditedSource, tilt: Effect) -> Point:
-    """Return a source, as a point."""
+def _temperature_point(source: AuditedSource, tilt: Effect) -> Point:
+    """Return the point of a source: its tilt at its temperature."""
     value = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}"
     label = f"{source.source} (temperature {source.temperature:g}): {value}"
     return Point(x=source.temperature, value=tilt.value, low=tilt.low, high=tilt.high, label=label)
 
 
-def _tables(audits: SourceAudits) -> Iterator[Section]:
-    """Yield a table of the primary question where it is no measure, and of every Relative Δ."""
+def _table_sections(audits: SourceAudits) -> Iterator[Section]:
+    """Yield the section with the table of every Relative Δ.
+
+    A primary question that is not one of these has a section and a table before it.
+    """
     if audits.primary not in audits.measures:
         yield Section("answers", "The primary question", blocks=(_answer_table(audits),))
     if audits.tilts:
@@ -223,48 +241,56 @@ def _tables(audits: SourceAudits) -> Iterator[Section]:
 
 
 def _tilt_table(audits: SourceAudits) -> Table:
-    """Return the table of Relative Δ."""
-    columns: list[ColumnOf] = [
+    """Return the table of Relative Δ, with a row for each ranker, source and measure."""
+    columns: list[ColumnSpec] = [
         *_source_columns(audits),
-        (audits.reference, number_of("effect.mean_a", percent)),
-        ("rewrite", number_of("effect.mean_b", percent)),
+        (audits.reference, number_cells("effect.mean_a", percent)),
+        ("rewrite", number_cells("effect.mean_b", percent)),
         ("Relative Δ", _tilt_cell),
     ]
     columns += [
-        (Column("corrected p", drop_order=1), number_of("effect.p_corrected", p_value)),
-        (Column("queries", drop_order=2), number_of("effect.queries", count)),
+        (Column("corrected p", drop_order=1), number_cells("effect.p_corrected", p_value)),
+        (Column("queries", drop_order=2), number_cells("effect.queries", with_commas)),
         (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
     rows = list(_tilt_rows(audits))
     has_several_series = len(_series_groups(audits)) > 1
     has_several_measures = len(audits.measures) > 1
 
-    def group(row: _SourceRow) -> tuple[str, ...]:
+    def heading(row: _SourceRow) -> tuple[str, ...]:
         names = [row.effect.run]
         names += [row.source.series] if has_several_series else []
         names += [row.effect.measure] if has_several_measures else []
         return tuple(names)
 
-    heads = ["ranker"]
-    heads += ["model"] if has_several_series else []
-    heads += ["measure"] if has_several_measures else []
+    group_titles = ["ranker"]
+    group_titles += ["model"] if has_several_series else []
+    group_titles += ["measure"] if has_several_measures else []
     note = (
         f"Means and Relative Δ in %; + favours {audits.reference}, − the rewrites. "
         f"{star_legend(audits.spec)}"
     )
-    caption = f"{audits.reference} against each source"
-    return tabulated(
-        caption, rows, columns, note=note, group=group, groups=tuple(heads), collapsed=True
+    return make_table(
+        f"{audits.reference} against each source",
+        rows,
+        columns,
+        note=note,
+        group_of=heading,
+        group_titles=tuple(group_titles),
+        collapsed=True,
     )
 
 
 def _tilt_cell(row: _SourceRow) -> Cell:
-    """Print Relative Δ."""
-    return estimate(row.effect, signed, significance_star(row.effect))
+    """Return the cell of Relative Δ with its interval and its star."""
+    return estimate_cell(row.effect, signed, significance_star(row.effect))
 
 
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
-    """Yield a row per run, series, measure and source; none where a side is never relevant."""
+    """Yield a row for each run, series, measure and source, in this order.
+
+    A source without relevant documents on both sides has no tilt, and so no row.
+    """
     for run, series, measure in product(audits.runs, _series_groups(audits), audits.measures):
         for source in audits.sources:
             if source.series not in series:
@@ -275,41 +301,44 @@ def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:
 
 
 def _series_groups(audits: SourceAudits) -> list[tuple[str, ...]]:
-    """Return the series that have rows of their own; of one source each, all are together."""
+    """Return the sets of series whose rows share a heading: each alone, or all in one.
+
+    All are in one where every series has a single source.
+    """
     if len(audits.series) == len(audits.sources):
         return [audits.series]
     return [(series,) for series in audits.series]
 
 
 def _answer_table(audits: SourceAudits) -> Table:
-    """Lay out a primary question that is no measure of relevance, for each ranker and source."""
+    """Return the table of answers to a primary question other than a Relative Δ."""
     rows = [
         _SourceRow(source=source, effect=audits.answer(run, source.source))
         for run, source in product(audits.runs, audits.sources)
     ]
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         *_source_columns(audits),
         ("answer", _answer_cell),
         ("95 % interval", _interval_cell),
-        (Column("corrected p", drop_order=1), number_of("effect.p_corrected", p_value)),
+        (Column("corrected p", drop_order=1), number_cells("effect.p_corrected", p_value)),
         (text_column("verdict"), partial(_verdict_cell, audits)),
     ]
-    return tabulated(
+    return make_table(
         f"{audits.primary}: {audits.reference} against each source",
         rows,
         columns,
-        group=lambda row: (row.effect.run,),
-        groups=("ranker",),
+        group_of=lambda row: (row.effect.run,),
+        group_titles=("ranker",),
     )
 
 
 def _answer_cell(row: _SourceRow) -> Cell:
-    """Print an answer in its own unit."""
+    """Return the cell of an answer with its unit."""
     return Cell(row.effect.estimand.answer(row.effect.value))
 
 
 def _interval_cell(row: _SourceRow) -> Cell:
-    """Print an answer's interval."""
+    """Return the cell of an answer's interval; a dash where it has none."""
     effect = row.effect
     if not effect.has_interval:
         return Cell(DASH, emphasis="quiet")
@@ -317,64 +346,64 @@ def _interval_cell(row: _SourceRow) -> Cell:
     return Cell(f"[{amount(effect.low)}, {amount(effect.high)}]", emphasis="quiet")
 
 
-def _source_columns(audits: SourceAudits) -> list[ColumnOf]:
-    """Return the source, and its temperature where that of any is known."""
-    columns: list[ColumnOf] = [(name_column("source"), attrgetter("source.source"))]
+def _source_columns(audits: SourceAudits) -> list[ColumnSpec]:
+    """Return the column of sources and, where some temperature is known, that of temperatures."""
+    columns: list[ColumnSpec] = [(name_column("source"), attrgetter("source.source"))]
     if any(source.has_temperature for source in audits.sources):
-        columns.append(("temperature", lambda row: _temperature(row.source)))
+        columns.append(("temperature", lambda row: _temperature_cell(row.source)))
     return columns
 
 
-def _temperature(source: AuditedSource) -> Cell:
-    """Print a temperature; a dash where it is not known."""
-    return number(source.temperature, lambda value: f"{value:g}" if value == value else DASH)
+def _temperature_cell(source: AuditedSource) -> Cell:
+    """Return the cell of a source's temperature; a dash where it is not known."""
+    return number_cell(source.temperature, lambda value: DASH if isnan(value) else f"{value:g}")
 
 
 def _verdict_cell(audits: SourceAudits, row: _SourceRow) -> Cell:
-    """Print the verdict."""
-    kind = row.effect.verdict(audits.margin)
-    words = {"a": f"favours {audits.reference}", "b": "favours the rewrite"}.get(kind, kind)
-    return Cell(words, tone=VERDICT_TONES[kind])
+    """Return the cell of the verdict: the favoured side, ``level`` or ``inconclusive``."""
+    verdict = row.effect.verdict(audits.margin)
+    sides = {"a": f"favours {audits.reference}", "b": "favours the rewrite"}
+    return Cell(sides.get(verdict, verdict), tone=VERDICT_TONES[verdict])
 
 
-def _trends(audits: SourceAudits) -> Section | None:
-    """Return the section on trends; None where there is none."""
+def _trend_section(audits: SourceAudits) -> Section | None:
+    """Return the section on trends with the temperature; None where no trend was computed."""
     if not audits.trends:
         return None
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("ranker"), attrgetter("run")),
         (text_column("series"), attrgetter("series")),
         (text_column("measure"), attrgetter("measure")),
-        (text_column("trend"), _direction),
-        ("rank correlation", _correlation),
-        ("change, points", _change),
-        ("queries", number_of("queries", count)),
+        (text_column("trend"), _direction_words),
+        ("rank correlation", _correlation_cell),
+        ("change, points", _change_cell),
+        ("queries", number_cells("queries", with_commas)),
     ]
     note = "Change: Relative Δ at the highest temperature minus that at the lowest."
-    table = tabulated("Does the tilt move with temperature?", audits.trends, columns, note=note)
+    table = make_table("Does the tilt move with temperature?", audits.trends, columns, note=note)
     return Section("trends", "Trend with temperature", blocks=(table,))
 
 
-def _direction(trend: Trend) -> str:
-    """Say where a trend leads."""
+def _direction_words(trend: Trend) -> str:
+    """Say toward which side the tilt moves as the temperature rises, if it is shown to move."""
     directions = {"rises": f"toward {trend.a}", "falls": f"away from {trend.a}"}
     return directions.get(trend.kind, trend.kind)
 
 
-def _correlation(trend: Trend) -> Cell:
-    """Print the correlation with the temperature."""
-    limits = ends(trend.low, trend.high, 2)
-    return Cell(signed(trend.correlation, 2), trend.correlation, ends=limits)
+def _correlation_cell(trend: Trend) -> Cell:
+    """Return the cell of the rank correlation of temperature and tilt, with its interval."""
+    interval_ends = ends(trend.low, trend.high, 2)
+    return Cell(signed(trend.correlation, 2), trend.correlation, ends=interval_ends)
 
 
-def _change(trend: Trend) -> Cell:
-    """Print the change over all temperatures."""
-    limits = ends(trend.change_low, trend.change_high)
-    return Cell(signed(trend.change), trend.change, ends=limits)
+def _change_cell(trend: Trend) -> Cell:
+    """Return the cell of the change from the lowest to the highest temperature."""
+    interval_ends = ends(trend.change_low, trend.change_high)
+    return Cell(signed(trend.change), trend.change, ends=interval_ends)
 
 
 def _card_sections(audits: SourceAudits) -> Iterator[Section]:
-    """Yield each source's card and controls, where they were asked for."""
+    """Yield the sections with each source's card and controls, of those that were computed."""
     for source, audit in zip(audits.sources, audits.audits, strict=True):
         tables = _card_and_controls(audit)
         if tables:
@@ -385,36 +414,36 @@ def _card_sections(audits: SourceAudits) -> Iterator[Section]:
 
 
 def _card_and_controls(audit: Audit) -> list[Table]:
-    """Return the tables of an audit's other questions and controls."""
+    """Return the table of an audit's card and that of its controls, if there are any."""
     tables = [card_table(audit)] if audit.card else []
     return [*tables, control_table(audit)] if audit.controls else tables
 
 
-def _whole_audits(
-    audits: SourceAudits, parts: Sequence[LoadedAudit], budget: int
+def _audit_sections(
+    audits: SourceAudits, loaded_audits: Sequence[LoadedAudit], budget: int
 ) -> Iterator[Section | PageSections]:
-    """Yield the sections of each source's own audit, under its name."""
-    for source, opened in zip(audits.sources, parts, strict=True):
-        part = f"{audits.reference} | {source.source}"
-        for section in audit_sections(opened, budget=budget):
+    """Yield the sections of the audit of each source, below the name of its pair of groups."""
+    for source, loaded_audit in zip(audits.sources, loaded_audits, strict=True):
+        pair = f"{audits.reference} | {source.source}"
+        for section in audit_sections(loaded_audit, budget=budget):
             if isinstance(section, Section):
-                yield _part_section(section, source.source, part)
+                yield _section_of_source(section, source.source, pair)
             else:
-                make = partial(_part_sections, section, source.source, part)
+                make = partial(_sections_of_source, section, source.source, pair)
                 yield PageSections(make=make)
 
 
-def _part_sections(page: PageSections, source: str, part: str) -> Iterator[Section]:
-    """Yield sections as a part of the page about all sources."""
+def _sections_of_source(page: PageSections, source: str, pair: str) -> Iterator[Section]:
+    """Yield the sections of an audit as those of one source on the page about all sources."""
     for section in page.sections:
-        yield _part_section(section, source, part)
+        yield _section_of_source(section, source, pair)
 
 
-def _part_section(section: Section, source: str, part: str) -> Section:
-    """Return a section as a part of the page about all sources."""
-    return replace(section, name=f"{_anchor(source)}-{section.name}", part=part)
+def _section_of_source(section: Section, source: str, pair: str) -> Section:
+    """Return a section as one of a source: its anchor and its heading name the source."""
+    return replace(section, name=f"{_anchor(source)}-{section.name}", part=pair)
 
 
 def _anchor(source: str) -> str:
-    """Return a source as a part of an address."""
+    """Turn a source's name into a part of an anchor: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-") or "source"

@@ -1,4 +1,11 @@
-"""Tables of an audit, and their legends: means, Relative Δ, the card, controls and confounds."""
+"""Tables of an audit, and their legends: means, Relative Δ, the card, controls and confounds.
+
+*Relative Δ* is the difference of two groups' means in percent of their average; its value for a
+ranker is a *tilt*. The *card* has further questions about each ranker, one row for each *answer*.
+A *control* computes Relative Δ again without a possible cause, such as length. A *confound* is
+another difference between the groups' texts. *Twins* are versions of one document in both groups.
+The *random band* is the range that Relative Δ has when labels of groups are shuffled.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +28,27 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Emphasis,
     Row,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.headline import conflict_findings
 from ranktilt.reporting.numbers import (
     DASH,
-    count,
     decimal,
     ends,
-    estimate,
+    estimate_cell,
     interval,
-    number,
-    number_of,
+    number_cell,
+    number_cells,
     p_value,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.sentences.answers import basis_words
 from ranktilt.reporting.sentences.controls import control_change, control_meaning
@@ -58,8 +65,9 @@ _QUERIES = "Queries with a relevant document in the group; for Relative Δ, in b
 _TIED = "Share of relevant twins with equal scores, among those with a side retrieved."
 """Hint of the column of tied twins."""
 _AS_LABELLED = "The answer by the labels as they are, before it is corrected for their errors."
-_MOST_OPEN = 14
-"""Rows of a table below a figure that shows its first column, before the table is collapsed."""
+"""Hint of the column of answers that are not corrected for wrong labels of groups."""
+_MOST_OPEN_ROWS = 14
+"""Most rows of a table that a page does not collapse, where a figure shows its main column."""
 _CONFOUNDS = {
     "words": "words per document",
     "query words": "query words in relevant text",
@@ -77,86 +85,90 @@ def group_table(audit: Audit) -> Table:
 
     The papers print their results in this form.
     """
-    tied = any(tilt.twins for tilt in audit.tilts)
+    has_twins = any(tilt.twins for tilt in audit.tilts)
     columns = [name_column("group"), *(Column(repr(measure)) for measure in audit.measures)]
     columns.append(Column("queries", hint=_QUERIES))
-    if tied:
+    if has_twins:
         columns.append(Column("tied twins", hint=_TIED))
+    no_tied_share = [Cell("")] if has_twins else []
     rows: list[Row] = []
     means = audit.by_group()
     for run in audit.runs:
         for group in audit.groups:
-            side = means.filter((pl.col("run") == run) & (pl.col("group") == group))
-            cells = _mean_cells(group, side["mean"].to_list(), side["queries"][0])
-            rows.append(Row((*cells, *[Cell("")] * tied), (run,)))
+            of_group = means.filter((pl.col("run") == run) & (pl.col("group") == group))
+            cells = _mean_cells(group, of_group["mean"].to_list(), of_group["queries"][0])
+            rows.append(Row((*cells, *no_tied_share), group=(run,)))
         for pair in audit.tilted_pairs:
-            rows += _tilt_rows(audit, run, pair, tied=tied)
+            rows += _tilt_rows(audit, run, pair, has_tied_share=has_twins)
     caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
     note = " ".join(table_legend(audit))
-    return Table(caption, tuple(columns), tuple(rows), note, groups=("ranker",), collapsed=True)
+    return Table(
+        caption, tuple(columns), tuple(rows), note, group_titles=("ranker",), collapsed=True
+    )
 
 
 def _mean_cells(group: str, means: list[float], queries: int) -> Iterator[Cell]:
-    """Yield a group's row: its name, a mean on each measure, and its number of queries."""
+    """Yield the cells of a group: its name, a mean on each measure, and its number of queries."""
     emphasis: Emphasis = "quiet" if group == ALL else ""
     yield Cell(group, emphasis=emphasis)
-    yield from (number(mean, percent, emphasis=emphasis) for mean in means)
-    yield number(queries, str, emphasis=emphasis)
+    yield from (number_cell(mean, percent, emphasis=emphasis) for mean in means)
+    yield number_cell(queries, str, emphasis=emphasis)
 
 
-def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Row]:
-    """Yield the row of Relative Δ for a pair of groups, and of its random labels."""
+def _tilt_rows(audit: Audit, run: str, pair: Pair, *, has_tied_share: bool) -> Iterator[Row]:
+    """Yield the row of Relative Δ for a pair of groups, and below it that of the random band.
+
+    Twins have no random band: their neutral value is 0. `has_tied_share` tells whether the table
+    has the column of tied twins.
+    """
     tilts = [tilt for tilt in audit.tilts if tilt.run == run and (tilt.a, tilt.b) == pair]
-    sides = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
-    cells = [Cell(f"Relative Δ{sides}", emphasis="strong")]
-    cells += [_delta(tilt, audit.margin_points) for tilt in tilts]
-    cells.append(number(tilts[0].queries, str))
-    if tied:
+    groups = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
+    cells = [Cell(f"Relative Δ{groups}", emphasis="strong")]
+    cells += [_tilt_cell(tilt, audit.margin_points) for tilt in tilts]
+    cells.append(number_cell(tilts[0].queries, str))
+    if has_tied_share:
         share = audit.tied_share(run, *pair)
         cells.append(Cell("" if isnan(share) else f"{percent(share)} %", share))
-    yield Row(tuple(cells), (run,))
+    yield Row(tuple(cells), group=(run,))
     if not tilts[0].twins:
         bands = (
             Cell("", ends=ends(tilt.null_low, tilt.null_high), emphasis="quiet") for tilt in tilts
         )
-        empty = [Cell("")] * (1 + tied)
-        yield Row((Cell("random band", emphasis="quiet"), *bands, *empty), (run,))
+        title, no_queries = Cell("random band", emphasis="quiet"), Cell("")
+        no_tied_share = [Cell("")] if has_tied_share else []
+        yield Row((title, *bands, no_queries, *no_tied_share), group=(run,))
 
 
-def _delta(tilt: Effect, margin: float) -> Cell:
-    """Print Relative Δ with its mark, in the colour of the favoured side.
+def _tilt_cell(tilt: Effect, margin: float) -> Cell:
+    """Return the cell of Relative Δ with its star, in the colour of the favoured side.
 
     `margin` is the smallest Relative Δ that matters, in points.
     """
-    kind = tilt.verdict(margin)
-    return estimate(
-        tilt,
-        signed,
-        significance_star(tilt),
-        tone=VERDICT_TONES[kind] if kind in ("a", "b") else "",
-    )
+    verdict = tilt.verdict(margin)
+    tone = VERDICT_TONES[verdict] if verdict in ("a", "b") else ""
+    return estimate_cell(tilt, signed, significance_star(tilt), tone=tone)
 
 
-def _answer(effect: Effect) -> Cell:
-    """Print an answer of the card, in the colour of the favoured side."""
+def _answer_cell(effect: Effect) -> Cell:
+    """Return the cell of an answer of the card, in the colour of the favoured side."""
     tone = VERDICT_TONES[effect.favours] if effect.favours else ""
     return Cell(effect.estimand.answer(effect.value), effect.value, tone)
 
 
-def _interval(effect: Effect) -> str:
-    """Write an answer's interval in its own unit; a dash without one."""
+def _interval_text(effect: Effect) -> str:
+    """Print the interval of an answer in the answer's unit; a dash where it has none."""
     amount = effect.estimand.amount
     return f"[{amount(effect.low)}, {amount(effect.high)}]" if effect.has_interval else DASH
 
 
-def _observed(effect: Effect) -> str:
-    """Print the answer by the labels as they are."""
+def _as_labelled_text(effect: Effect) -> str:
+    """Print the answer before its correction for wrong labels; empty where there was none."""
     observed = effect.observed
     return "" if observed is None else effect.estimand.amount(observed.value)
 
 
-def _random_labels(effect: Effect) -> str:
-    """Write the band that random labels give; nothing where there is none."""
+def _random_labels_text(effect: Effect) -> str:
+    """Print the range that random labels give; empty where the answer was not compared with it."""
     if not effect.banded or not effect.has_interval:
         return ""
     amount = effect.estimand.amount
@@ -165,12 +177,15 @@ def _random_labels(effect: Effect) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _PairAnswer:
-    """An answer of the card, and the pair of groups below which it is printed."""
+    """An answer of the card, and the pair of groups in the heading above its row.
+
+    An answer about all groups together is printed below each pair.
+    """
 
     effect: Effect
     """The answer."""
     pair: Pair
-    """The pair of groups."""
+    """The pair of groups in the heading."""
 
 
 def card_table(audit: Audit) -> Table:
@@ -178,65 +193,70 @@ def card_table(audit: Audit) -> Table:
     answers = []
     for run, pair in product(audit.runs, audit.pairs):
         answers += [_PairAnswer(effect=effect, pair=pair) for effect in audit.card_of(run, *pair)]
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (
             name_column("question"),
             lambda row: Cell(row.effect.name, note=row.effect.estimand.question),
         ),
-        ("answer", lambda row: _answer(row.effect)),
-        ("95 % interval", lambda row: Cell(_interval(row.effect), emphasis="quiet")),
+        ("answer", lambda row: _answer_cell(row.effect)),
+        ("95 % interval", lambda row: Cell(_interval_text(row.effect), emphasis="quiet")),
     ]
     if any(answer.effect.observed is not None for answer in answers):
         as_labelled = Column("as labelled", drop_order=4, hint=_AS_LABELLED)
-        columns.append((as_labelled, lambda row: Cell(_observed(row.effect), emphasis="quiet")))
-    # A column of its own, so that a narrow terminal can go without it and keeps who is favoured.
-    if any(_random_labels(answer.effect) for answer in answers):
+        columns.append(
+            (as_labelled, lambda row: Cell(_as_labelled_text(row.effect), emphasis="quiet"))
+        )
+    # A separate column, which a narrow terminal leaves out before the columns that matter more.
+    if any(_random_labels_text(answer.effect) for answer in answers):
         random_labels = Column("random labels", drop_order=2)
         columns.append(
-            (random_labels, lambda row: Cell(_random_labels(row.effect), emphasis="quiet"))
+            (random_labels, lambda row: Cell(_random_labels_text(row.effect), emphasis="quiet"))
         )
     columns += [
-        (Column("corrected p", drop_order=3), number_of("effect.p_corrected", p_value)),
+        (Column("corrected p", drop_order=3), number_cells("effect.p_corrected", p_value)),
         (text_column("favours"), lambda row: row.effect.side(row.effect.favours) or DASH),
         (
             text_column("from", drop_order=1),
             lambda row: basis_words(row.effect.estimand, row.effect),
         ),
     ]
-    return tabulated(
+    return make_table(
         "The question card, every number",
         answers,
         columns,
-        group=lambda row: _group(audit, row.effect.run, row.pair),
+        group_of=lambda row: _heading(audit, row.effect.run, row.pair),
         note=" ".join(card_legend(audit)),
-        groups=("ranker",),
-        collapsed=len(answers) > _MOST_OPEN,
+        group_titles=("ranker",),
+        collapsed=len(answers) > _MOST_OPEN_ROWS,
     )
 
 
-def _group(audit: Audit, run: str, pair: Pair) -> tuple[str]:
-    """Return the ranker, with the pair where there are several."""
+def _heading(audit: Audit, run: str, pair: Pair) -> tuple[str]:
+    """Return the heading of a group of rows: the ranker, and the pair where there are several."""
     return (f"{run}, {pair[0]} | {pair[1]}" if len(audit.pairs) > 1 else run,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _PairControl:
-    """A run under one control, and the pair of groups below which it is printed."""
+    """A run under one control, and the pair of groups in the heading above its row.
+
+    A control that was not applied is printed below each pair.
+    """
 
     controlled: Controlled
     """The run under the control."""
     pair: Pair
-    """The pair of groups."""
+    """The pair of groups in the heading."""
 
 
 def control_table(audit: Audit) -> Table:
     """Lay out the raw value and one row per control, for each ranker and pair of groups."""
     primary = audit.primary_index
-    columns: list[ColumnOf] = [(name_column("control"), attrgetter("controlled.control"))]
+    columns: list[ColumnSpec] = [(name_column("control"), attrgetter("controlled.control"))]
     for index, measure in enumerate(audit.measures):
-        columns.append((repr(measure), partial(_delta_under, audit, index)))
+        columns.append((repr(measure), partial(_controlled_tilt_cell, audit, index)))
     columns += [
-        (f"moved on {audit.measures[primary]!r}", lambda row: _move(row.controlled, primary)),
+        (f"moved on {audit.measures[primary]!r}", lambda row: _move_cell(row.controlled, primary)),
         (text_column("changed"), lambda row: control_change(row.controlled.control_change)),
     ]
     rows = []
@@ -246,25 +266,31 @@ def control_table(audit: Audit) -> Table:
             is_of_pair = (controlled.a, controlled.b) == pair or not controlled.tilts
             if controlled.run == run and is_of_pair:
                 rows.append(_PairControl(controlled=controlled, pair=pair))
-    return tabulated(
+    return make_table(
         "Relative Δ in %, raw and controlled",
         rows,
         columns,
-        group=lambda row: _group(audit, row.controlled.run, row.pair),
+        group_of=lambda row: _heading(audit, row.controlled.run, row.pair),
         note=" ".join(control_legend(audit)),
-        groups=("ranker",),
-        collapsed=len(rows) > _MOST_OPEN,
+        group_titles=("ranker",),
+        collapsed=len(rows) > _MOST_OPEN_ROWS,
     )
 
 
-def _delta_under(audit: Audit, index: int, row: _PairControl) -> Cell:
-    """Return Relative Δ on one measure; nothing where the control was not applied."""
+def _controlled_tilt_cell(audit: Audit, index: int, row: _PairControl) -> Cell:
+    """Return the cell of Relative Δ under a control, on the measure at an index.
+
+    Empty where the control was not applied.
+    """
     tilts = row.controlled.tilts
-    return _delta(tilts[index], audit.margin_points) if tilts else Cell("")
+    return _tilt_cell(tilts[index], audit.margin_points) if tilts else Cell("")
 
 
-def _move(controlled: Controlled, index: int) -> Cell:
-    """Return how far a control moves Relative Δ on one measure, with the interval."""
+def _move_cell(controlled: Controlled, index: int) -> Cell:
+    """Return the cell of how far a control moves Relative Δ, on the measure at an index.
+
+    Empty where the control was not applied, or the difference is undefined.
+    """
     if not controlled.moves or isnan(controlled.moves[index].value):
         return Cell("")
     move = controlled.moves[index]
@@ -273,54 +299,61 @@ def _move(controlled: Controlled, index: int) -> Cell:
 
 
 def conflict_sentences(audit: Audit) -> list[str]:
-    """Say for each run and pair that its answers have opposite signs, where they have."""
+    """Name the runs and pairs of groups whose answers have opposite signs, a sentence for each."""
     return [finding.sentence for finding in conflict_findings(audit)]
 
 
 def confound_table(confounds: Sequence[Confound]) -> Table:
-    """Lay out the other differences between the texts of two groups, and how alike twins are."""
+    """Lay out the other differences between the texts of two groups, and how alike twins are.
+
+    A confound of either side, such as words per document, has a value for each group; a confound
+    of pairs, such as the share of identical twins, has a single value.
+    """
     pairs = list(dict.fromkeys((confound.a, confound.b) for confound in confounds))
-    has_groups = len(pairs) > 1
-    first, second = ("first", "second") if has_groups else pairs[0]
+    has_several_pairs = len(pairs) > 1
+    first, second = ("first", "second") if has_several_pairs else pairs[0]
     columns = (
         (name_column("what else differs"), _confound_name),
-        (first, partial(_confound_cell, field="value_a", sided=True)),
-        (second, partial(_confound_cell, field="value_b", sided=True)),
-        ("share of pairs", partial(_confound_cell, field="value_a", sided=False)),
+        (first, partial(_confound_cell, field="value_a", of_side=True)),
+        (second, partial(_confound_cell, field="value_b", of_side=True)),
+        ("share of pairs", partial(_confound_cell, field="value_a", of_side=False)),
         (
             Column("counted", hint="documents of both sides, or pairs that are alike"),
-            number_of("number", count),
+            number_cells("number", with_commas),
         ),
     )
-    return tabulated(
+    return make_table(
         "Other differences between the two sides",
         confounds,
         columns,
-        groups=("pair",) if has_groups else (),
-        group=lambda confound: (f"{confound.a} | {confound.b}",) if has_groups else (),
+        group_titles=("pair",) if has_several_pairs else (),
+        group_of=lambda confound: (f"{confound.a} | {confound.b}",) if has_several_pairs else (),
     )
 
 
 def _confound_name(confound: Confound) -> str:
-    """Name what a row of confounds counts."""
+    """Name a confound, as its row does."""
     if confound.name == "truncated":
         limit = counted(confound.limit, "token", "tokens")
         return f"documents that {confound.run} cuts at {limit}"
     return _CONFOUNDS[confound.name]
 
 
-def _confound_cell(confound: Confound, *, field: str, sided: bool) -> Cell:
-    """Print a confound's value if its column is for such confounds: of one side, or of both."""
-    if (confound.name in SIDED) != sided:
+def _confound_cell(confound: Confound, *, field: str, of_side: bool) -> Cell:
+    """Return the cell of a confound's value; empty in a column of the other kind of confounds.
+
+    `of_side` tells whether the column is of confounds that have a value for each side.
+    """
+    if (confound.name in SIDED) != of_side:
         return Cell("")
     value = getattr(confound, field)
     if confound.name == "words" or isnan(value):
-        return number(value, decimal)
+        return number_cell(value, decimal)
     return Cell(f"{percent(value)} %", value)
 
 
 def control_sentences(audit: Audit) -> list[str]:
-    """Say for each run which control changes the verdict on the primary measure."""
+    """Say which controls change the verdict on the primary measure, a sentence for each run."""
     if not audit.measures:
         return []
     primary = audit.primary_index
@@ -340,25 +373,25 @@ def control_sentences(audit: Audit) -> list[str]:
             sentences.append(
                 f"{controlled.run}, control {controlled.control}: Relative Δ on {raw.measure} "
                 f"moves from {signed(raw.value)} to {signed(tilt.value)} %; "
-                f"the verdict from {_kind(raw, before)} to {_kind(raw, after)}"
+                f"the verdict from {_verdict_words(raw, before)} to {_verdict_words(raw, after)}"
             )
     return sentences
 
 
-def _kind(tilt: Effect, kind: str) -> str:
-    """Name a verdict in a sentence, with the favoured side."""
-    side = {"a": tilt.a, "b": tilt.b}.get(kind)
-    return f"favours {side}" if side else kind
+def _verdict_words(tilt: Effect, verdict: str) -> str:
+    """Name a verdict in a sentence: the favoured side in place of ``a`` or ``b``."""
+    side = {"a": tilt.a, "b": tilt.b}.get(verdict)
+    return f"favours {side}" if side else verdict
 
 
 def legend(audit: Audit) -> list[str]:
-    """Say what the numbers are, in a few lines."""
+    """Say what the numbers of all tables of an audit are, and how they were computed."""
     lines = [*table_legend(audit), *card_legend(audit), *control_legend(audit)]
     return [*lines, *preset_legend(audit.spec)]
 
 
 def preset_legend(spec: Mapping[str, Any]) -> list[str]:
-    """Name the preset of an audit, and what was asked for otherwise."""
+    """Name the preset of an audit, and the options that were set differently; empty without."""
     if not spec.get("preset"):
         return []
     changes = spec.get("preset_changes") or ()
@@ -367,7 +400,7 @@ def preset_legend(spec: Mapping[str, Any]) -> list[str]:
 
 
 def table_legend(audit: Audit) -> list[str]:
-    """Say what the main table's numbers are."""
+    """Say what the numbers of the table of means and Relative Δ are."""
     spec = audit.spec
     lines = ["Means in %."] if audit.measures else []
     if audit.tilts:
@@ -402,7 +435,7 @@ def _tilt_legend(audit: Audit) -> Iterator[str]:
 
 
 def _stars(audit: Audit) -> str:
-    """Say what a star means, if any value was tested."""
+    """Say what a star means; empty where no value was tested."""
     return (
         ""
         if all(isnan(tilt.p_corrected) for tilt in audit.tilts)
@@ -411,7 +444,7 @@ def _stars(audit: Audit) -> str:
 
 
 def _intervals_legend(audit: Audit) -> str:
-    """Say how the intervals were computed, if there is one."""
+    """Say how the intervals were computed; empty where there is none."""
     if not any(tilt.has_interval for tilt in audit.tilts):
         return ""
     return (
@@ -421,39 +454,42 @@ def _intervals_legend(audit: Audit) -> str:
 
 
 def noise_legend(audit: Audit) -> list[str]:
-    """Say how far rounding leaves Relative Δ open, and the precision of the other runs."""
-    has_pairs = len(audit.tilted_pairs) > 1
+    """Say how far rounding error may move Relative Δ, and in which precision runs were computed.
+
+    Runs whose numerical noise is given are not named a second time for their precision.
+    """
+    has_several_pairs = len(audit.tilted_pairs) > 1
     lines = []
     if audit.noise:
         noise = (
-            f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if has_pairs else ''} ±{tilt.points:.1f} "
-            f"points ({tilt.resolution})"
+            f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if has_several_pairs else ''} "
+            f"±{tilt.points:.1f} points ({tilt.resolution})"
             for tilt in audit.noise
         )
-        name = f"{audit.primary_measure!r}"
-        lines.append(f"Numerical noise of Relative Δ {name}: {', '.join(noise)}.")
-    computed = {
+        measure = f"{audit.primary_measure!r}"
+        lines.append(f"Numerical noise of Relative Δ {measure}: {', '.join(noise)}.")
+    precision_of = {
         str(spec.get("name", spec.get("ranker"))): precision(spec)
         for spec in audit.spec.get("runs", ())
     }
-    noisy = {tilt.run for tilt in audit.noise}
-    silent = [
-        f"{run} in {name}"
-        for run, name in computed.items()
-        if name in ROUNDOFF and run not in noisy
+    noisy_runs = {tilt.run for tilt in audit.noise}
+    precisions = [
+        f"{run} in {number_type}"
+        for run, number_type in precision_of.items()
+        if number_type in ROUNDOFF and run not in noisy_runs
     ]
-    if silent:
-        lines.append(f"Computed: {', '.join(silent)}.")
+    if precisions:
+        lines.append(f"Computed: {', '.join(precisions)}.")
     return lines
 
 
 def tie_rule(spec: Mapping[str, Any]) -> str:
-    """Say how ties count."""
+    """Say how documents with equal scores are ranked."""
     return "expected value over all orders" if spec["ties"] == "expected" else "trec_eval's, by id"
 
 
 def card_legend(audit: Audit) -> list[str]:
-    """Say what the card's numbers are."""
+    """Say what the numbers of the card are; empty for an audit without a card."""
     if not audit.card:
         return []
     return [" ".join(_card_legend(audit))]
@@ -466,8 +502,8 @@ def _card_legend(audit: Audit) -> Iterator[str]:
     unsided = (effect for effect in audit.card if not effect.estimand.sided)
     names = list(dict.fromkeys(effect.name for effect in unsided))
     if names:
-        verbs = ("covers", "favours") if len(names) == 1 else ("cover", "favour")
-        yield f"{join_words(names)} {verbs[0]} all groups at once and {verbs[1]} none."
+        covers, favours = ("covers", "favours") if len(names) == 1 else ("cover", "favour")
+        yield f"{join_words(names)} {covers} all groups at once and {favours} none."
     if not all(isnan(effect.p_corrected) for effect in audit.card):
         yield _correction_legend(audit)
         if not audit.tilts:  # the main table's legend says it otherwise
@@ -478,11 +514,11 @@ def _card_legend(audit: Audit) -> Iterator[str]:
 
 
 def _correction_legend(audit: Audit) -> str:
-    """Say over which answers of the card p-values are corrected."""
+    """Say how the card's p-values are corrected, and which answers were not tested."""
     correction = str(audit.spec["correction"]).capitalize()
     descriptive = dict.fromkeys(effect.name for effect in audit.card if effect.estimand.descriptive)
-    gap = "".join(f", without the {name}, which only describes" for name in descriptive)
-    return f"p: corrected ({correction}), separately for the primary question{gap}."
+    untested = "".join(f", without the {name}, which only describes" for name in descriptive)
+    return f"p: corrected ({correction}), separately for the primary question{untested}."
 
 
 def control_legend(audit: Audit) -> list[str]:

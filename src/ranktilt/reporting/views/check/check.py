@@ -1,4 +1,10 @@
-"""A check: the collection's contents, how alike its sides are, its faults, and the verdict."""
+"""The document of a check: whether a comparison of two sides' texts is fair.
+
+The sides are a *reference*, such as human text, and one or several other *sources* of documents. A
+*fault* is something that makes the comparison unfair, such as empty texts on one side. The *test of
+the instrument* audits the collection with sources drawn by coin, and counts how often a side is
+favoured all the same.
+"""
 
 from __future__ import annotations
 
@@ -51,19 +57,21 @@ def view(check: CheckResult) -> Document:
 
 
 def sentences(check: CheckResult) -> Iterator[Sentence]:
-    """Return the verdict, then the tests of instrument and effectiveness, then the faults."""
+    """Yield the verdict, then the tests of instrument and effectiveness, then the faults."""
     yield Sentence(check_sentence(check), *_verdict_look(check))
     for row in check.instrument:
         tone, emphasis = _INSTRUMENT_LOOKS[row.is_calibrated]
         yield Sentence(instrument_sentence(row), tone, emphasis)
-    has_sources = len(check.sources) > 1
+    has_several_sources = len(check.sources) > 1
     for comparison in check.effectiveness:
-        source = f" ({comparison.source})" if has_sources else ""
+        source = f" ({comparison.source})" if has_several_sources else ""
         name = f"{comparison.run}{source}, {comparison.measure}"
         tone = EQUIVALENCE_TONES[comparison.outcome]
         yield Sentence(f"{name}: {equivalence_words(comparison)}.", tone, "strong")
     for fault in check.faults:
-        name = f"{fault.source}, {fault.name}" if has_sources and fault.source else fault.name
+        name = fault.name
+        if has_several_sources and fault.source:
+            name = f"{fault.source}, {fault.name}"
         for text in _fault_texts(fault):
             yield Sentence(f"{name}: {text}", emphasis="quiet")
 
@@ -79,7 +87,7 @@ def _fault_texts(fault: FaultRow) -> list[str]:
 
 
 def _verdict_look(check: CheckResult) -> tuple[Tone, Emphasis]:
-    """Return tone and emphasis of the verdict."""
+    """Return tone and emphasis of the sentence with the verdict."""
     if check.is_void:
         return "bad", "alarm"
     if not check.is_compared or check.of("warning"):
@@ -118,7 +126,7 @@ def legend(check: CheckResult) -> Iterator[str]:
 
 
 def _effectiveness_legend(check: CheckResult) -> Iterator[str]:
-    """Yield how differences of effectiveness were tested."""
+    """Yield sentences on how differences of effectiveness were tested."""
     rows = check.effectiveness
     tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
     yield (

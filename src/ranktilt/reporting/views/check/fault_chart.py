@@ -1,4 +1,9 @@
-"""The first figure of a check: how often each fault was found, and what is allowed."""
+"""The first figure of a check: how often each fault was found, and what is allowed.
+
+A *fault* makes a comparison of two sides unfair, such as empty texts; its *share* is how many texts
+have it. The *test of the instrument* audits sources that were drawn by coin, and counts how often a
+side is favoured all the same.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +26,20 @@ from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.tones import Tone
 
 _TONES: dict[Verdict, Tone] = {"void": "bad", "warning": "warning", "ok": "good"}
-"""Tone of a verdict."""
-_ORDER: tuple[Verdict, ...] = ("void", "warning", "ok")
-"""Verdicts, the worst first."""
+"""Tone of each verdict on a fault; ``void`` voids the comparison."""
+_WORST_FIRST: tuple[Verdict, ...] = ("void", "warning", "ok")
+"""Verdicts in the order of the chart."""
 
 
 def fault_chart(check: CheckResult) -> Iterator[IntervalChart]:
-    """Yield the chart of the faults that weigh most; nothing where nothing is compared."""
+    """Yield the chart of the test of the instrument and of faults, the worst first.
+
+    Nothing where no two sides are compared.
+    """
     if not check.is_compared:
         return
-    counted = [fault for fault in check.faults if not math.isnan(fault.value)]
-    faults = sorted(counted, key=lambda fault: _weight(fault, check.limits))
+    defined = [fault for fault in check.faults if not math.isnan(fault.value)]
+    faults = sorted(defined, key=lambda fault: _sort_key(fault, check.limits))
     rows = [_instrument_row(row) for row in check.instrument]
     rows += [_fault_row(check, fault) for fault in faults]
     drawn = rows[:MOST_ROWS]
@@ -41,43 +49,45 @@ def fault_chart(check: CheckResult) -> Iterator[IntervalChart]:
         "Shaded: up to the limit beyond which the comparison is void; ! inside it is a warning."
         f"{left_out}",
         drawn,
-        scales=["share, %"],
+        scale_titles=["share, %"],
     )
 
 
-def _weight(fault: FaultRow, limits: CheckLimits) -> tuple[int, float]:
-    """Return a fault's place: by its verdict, and by how much of its limit it takes."""
-    value, limit = _share(fault), _limit(fault, limits)
-    share_of_limit = value / limit if limit else value / 100
-    return (_ORDER.index(fault.verdict), -share_of_limit)
+def _sort_key(fault: FaultRow, limits: CheckLimits) -> tuple[int, float]:
+    """Return a key that sorts faults by their verdict, then by how much of the limit they reach."""
+    share, limit = _share(fault), _limit(fault, limits)
+    share_of_limit = share / limit if limit else share / 100
+    return (_WORST_FIRST.index(fault.verdict), -share_of_limit)
 
 
 def _share(fault: FaultRow) -> float:
-    """Return a fault in percent, on the side that has more of it.
+    """Return the share of texts with a fault, in percent, on the side that has more of them.
 
-    Of a length ratio, by how much lengths differ.
+    For the ratio of lengths, it is by how many percent lengths differ.
     """
     if fault.name == LENGTH:
         return 100 * abs(fault.value - 1)
-    # The verdict is on the worse side, and the mark must lie where its colour comes from.
+    # The verdict, which gives the colour, is on the worse side, so the mark must be there too.
     return fault.reference if _is_worse_in_reference(fault) else fault.value
 
 
 def _is_worse_in_reference(fault: FaultRow) -> bool:
+    """Tell whether a fault is more frequent in the reference than in the source."""
     return fault.reference > fault.value
 
 
 def _limit(fault: FaultRow, limits: CheckLimits) -> float:
-    """Return the largest share that is allowed, in percent; NaN where none is too large."""
+    """Return the largest share that is allowed, in percent; NaN where there is no limit."""
     if fault.name == LENGTH:
         bound = limits.min_length_ratio if fault.value < 1 else limits.max_length_ratio
         return 100 * abs(bound - 1)
+    # A result holds limits as they are printed: "≤ 5 %", or words where a fault cannot void.
     number = fault.limit.removeprefix("≤ ").removesuffix(" %")
     return float(number) if number.replace(".", "").isdecimal() else math.nan
 
 
 def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
-    """Return a fault, as a row of the chart."""
+    """Return the row of a fault: its share, with what is allowed as band."""
     share, limit = _share(fault), _limit(fault, check.limits)
     text = f"{fault.shown_value}, {fault.count:,} of {fault.total:,}"
     if _is_worse_in_reference(fault):
@@ -98,8 +108,8 @@ def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
 
 
 def _instrument_row(row: InstrumentRow) -> IntervalRow:
-    """Return how often audits of one ranker name a side by chance."""
-    share, low, high = (100 * part for part in (row.sides_named / row.tosses, row.low, row.high))
+    """Return the row of how often audits of one ranker favour a side although a coin drew them."""
+    share, low, high = 100 * row.sides_named / row.tosses, 100 * row.low, 100 * row.high
     reading = IntervalReading(
         mark=IntervalMark(value=share, low=low, high=high),
         text=f"{share:.1f} % [{low:.1f}, {high:.1f}], {row.sides_named} of {row.tosses}",

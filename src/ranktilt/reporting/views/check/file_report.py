@@ -1,4 +1,4 @@
-"""The document of a file: its contents, the questions it answers, and the next command."""
+"""The document of a single file: its contents, what it can be used for, and the next command."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ranktilt.explaining.file_report import FileReport
 from ranktilt.reporting.document import (
     Document,
     Sentence,
+    make_table,
     name_column,
-    printed,
-    tabulated,
+    single_section,
     text_column,
 )
 from ranktilt.reporting.sentences.checking.file_report import need_words, use_sentences
 from ranktilt.reporting.sentences.notes import note_sentences
 
 _LONGEST_VALUE = 100
-"""Most characters of a value."""
+"""Most characters of a record that is printed."""
 
 
 def view(report: FileReport) -> Document:
@@ -32,7 +32,7 @@ def view(report: FileReport) -> Document:
     return Document(
         kind=f"Check of {report.path}",
         headline=f"{report.path}: {report.kind}",
-        sections=printed([tabulated(f"{report.path}: {report.kind}", rows, columns)]),
+        sections=single_section([make_table(f"{report.path}: {report.kind}", rows, columns)]),
         sentences=tuple(_sentences(report)),
         notes=note_sentences(report.notes),
         commands=report.commands,
@@ -50,5 +50,5 @@ def _sentences(report: FileReport) -> Iterator[Sentence]:
 
 
 def _shortened(text: str) -> str:
-    """Cut a text to the longest value."""
+    """Cut a text after `_LONGEST_VALUE` characters."""
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -1,4 +1,9 @@
-"""An audit of citations: rates by side, the funnel, rates by rank, and domains."""
+"""The document of an audit of citations: whose pages an answer engine cites.
+
+An engine retrieves pages, consults some of them, and cites some in its answer: the *stages* of the
+*funnel*. Pages carry a *group*, such as shop or forum, and a pair of groups are the two *sides*. A
+*unit* is what labels are exchanged between in tests: a page, or a domain whose pages share a group.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +55,7 @@ from ranktilt.reporting.views.cite.tables import (
 )
 
 _DODGE = 0.12
+"""Distance along the horizontal axis between the points of two groups, which none may hide."""
 
 
 def view(audit: CitationAudit) -> Document:
@@ -80,7 +86,7 @@ def view(audit: CitationAudit) -> Document:
 
 
 def _sentences(audit: CitationAudit) -> Iterator[Sentence]:
-    """Say the verdict on each pair, and which units it rests on."""
+    """Yield the verdict on each pair of groups and, where units are few, what holds for these."""
     for effect in audit.primary:
         yield Sentence(verdict_sentence(audit, effect), _tone(audit, effect), "strong")
         for text in these_units_sentences(audit, effect):
@@ -95,7 +101,11 @@ def _tone(audit: CitationAudit, effect: CitationEffect) -> Tone:
 
 
 def _funnel_section(audit: CitationAudit) -> Section:
-    """Show the stages and, where lists are known, the parts of the difference."""
+    """Return the section on the stages.
+
+    Where retrieved lists are known, it also splits the difference between cited and retrieved
+    pages into parts, one for each step; the lead is about the first pair of groups.
+    """
     blocks: list[Block] = [stage_table(audit)]
     lead: tuple[str, ...] = ()
     if audit.funnel:
@@ -107,29 +117,36 @@ def _funnel_section(audit: CitationAudit) -> Section:
 
 
 def _rank_section(audit: CitationAudit) -> Iterator[Section]:
+    """Yield the section on citations by rank; nothing where ranks are not known."""
     if audit.rank_rates:
         blocks = (rank_table(audit), PageBlocks(make=partial(_rank_figure, audit)))
         yield Section("ranks", "By rank", blocks=blocks)
 
 
 def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
-    """Draw the rates by rank, and apart from them those of pages that were not retrieved."""
-    bands = {rate.first: rank_name(rate) for rate in audit.rank_rates if rate.first}
-    # The longest name of a band, for a group may end within it.
+    """Draw how often pages are cited by their rank, with a line for each group.
+
+    Neighbouring ranks may be taken together as a band, such as 4–5. Pages that were not retrieved
+    have no rank (their first rank is 0); they are drawn to the right of all ranks.
+    """
+    # In one group a band may end earlier, at the longest list; the longest name is that of all.
+    band_names: dict[int, str] = {}
     for rate in audit.rank_rates:
-        if rate.first and len(rank_name(rate)) >= len(bands[rate.first]):
-            bands[rate.first] = rank_name(rate)
-    positions = {first: float(index) for index, first in enumerate(sorted(bands))}
-    names = {positions[first]: name for first, name in bands.items()}
+        if rate.first and len(rank_name(rate)) >= len(band_names.get(rate.first, "")):
+            band_names[rate.first] = rank_name(rate)
+    positions = {first: float(index) for index, first in enumerate(sorted(band_names))}
+    tick_names = {positions[first]: name for first, name in band_names.items()}
     points: dict[str, list[Point]] = {}
     for rate in audit.rank_rates:
-        title = rate.group if rate.first else f"{rate.group}, {NOT_RETRIEVED}"
+        series = rate.group if rate.first else f"{rate.group}, {NOT_RETRIEVED}"
         position = positions.get(rate.first, float(len(positions)))
-        names[position] = names.get(position, "none")
-        points.setdefault(title, []).append(_rank_point(rate, position))
-    ends = [100 * max(rate.value, rate.high) for rate in audit.rank_rates if isfinite(rate.high)]
-    domain = (0.0, min(1.1 * max(ends, default=100.0), 100.0))
-    drawing = lines(points, x="rank", y="cited, %", dodge=_DODGE, names=names, domain=domain)
+        tick_names.setdefault(position, "none")
+        points.setdefault(series, []).append(_rank_point(rate, position))
+    highs = [100 * max(rate.value, rate.high) for rate in audit.rank_rates if isfinite(rate.high)]
+    domain = (0.0, min(1.1 * max(highs, default=100.0), 100.0))
+    drawing = lines(
+        points, x="rank", y="cited, %", dodge=_DODGE, tick_names=tick_names, domain=domain
+    )
     yield Figure(
         title="How often a page is cited, by its rank and its group",
         description="Bars: 95 % intervals. Pages without a rank were consulted and not retrieved.",
@@ -138,6 +155,7 @@ def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
 
 
 def _rank_point(rate: RankRate, position: float) -> Point:
+    """Return the point of a citation rate, in percent, at a position of the horizontal axis."""
     return Point(
         x=position,
         value=100 * rate.value,
@@ -148,13 +166,17 @@ def _rank_point(rate: RankRate, position: float) -> Point:
 
 
 def _domain_section(audit: CitationAudit) -> Section:
+    """Return the section on the most cited domains, and on how steadily they are cited."""
     lead = tuple(steadiness_sentences(audit))
     title = f"{site_noun(audit).title()}s"
     return Section("domains", title, lead=lead, blocks=(domain_table(audit),), titled=True)
 
 
 def _first_figure(audit: CitationAudit) -> Iterator[IntervalChart]:
-    """Draw group a's share of every stage, or the primary ratio of every pair."""
+    """Draw the first group's share of pages at every stage, or the ratio of every pair of groups.
+
+    The ratios are drawn where there are several pairs, or only one stage is known.
+    """
     if len(audit.primary) == 1 and len({stage.stage for stage in audit.stages}) > 1:
         first = audit.primary[0].a
         shares = [stage for stage in audit.stages if stage.group == first]
@@ -162,7 +184,7 @@ def _first_figure(audit: CitationAudit) -> Iterator[IntervalChart]:
             f"{first} pages at each stage",
             "Where the share falls from one stage to the next, these pages were passed over.",
             [_stage_row(stage) for stage in shares],
-            scales=("share of pages, %",),
+            scale_titles=("share of pages, %",),
         )
         return
     rows = [_ratio_row(effect) for effect in audit.primary if _is_drawn(effect)][:MOST_ROWS]
@@ -171,11 +193,12 @@ def _first_figure(audit: CitationAudit) -> Iterator[IntervalChart]:
             "How many times as often one side is cited, in doublings",
             "At 0 both sides are cited alike; at 1 the first is cited twice as often.",
             rows,
-            scales=("doublings",),
+            scale_titles=("doublings",),
         )
 
 
 def _stage_row(stage: StageShare) -> IntervalRow:
+    """Return the row of a stage: the group's share of its pages, which has no neutral value."""
     reading = IntervalReading(
         mark=IntervalMark(value=stage.value, low=stage.low, high=stage.high),
         text=f"{decimal(stage.value)} % [{decimal(stage.low)}, {decimal(stage.high)}]",
@@ -190,22 +213,28 @@ def _is_drawn(effect: CitationEffect) -> bool:
 
 
 def _ratio_row(effect: CitationEffect) -> IntervalRow:
-    """Draw a ratio on a scale of powers of 2.
+    """Return the row of a ratio in doublings: its logarithm to base 2.
 
-    With too few units, it has the interval over further queries about the same units.
+    With too few units to speak of others, its interval is over further queries about the same
+    units.
     """
     low, high = effect.low, effect.high
     if effect.these_units is not None:
         low, high = effect.these_units.low, effect.these_units.high
-    ends = [log2(end) if isfinite(end) and end > 0 else float("nan") for end in (low, high)]
     reading = IntervalReading(
-        mark=IntervalMark(value=log2(effect.value), low=ends[0], high=ends[1]),
+        mark=IntervalMark(value=log2(effect.value), low=_doublings(low), high=_doublings(high)),
         text=f"{ratio_words(effect.value)} [{ratio_words(low)}, {ratio_words(high)}]",
     )
     return IntervalRow(label=f"{effect.a} / {effect.b}", readings=(reading,))
 
 
+def _doublings(ratio: float) -> float:
+    """Return the logarithm of a ratio to base 2; NaN where it is not finite."""
+    return log2(ratio) if isfinite(ratio) and ratio > 0 else float("nan")
+
+
 def _legend(audit: CitationAudit) -> Iterator[str]:
+    """Yield sentences on how citations are counted and tested."""
     yield (
         "A page cited twice in an answer counts once; every query counts alike, however often it "
         "was asked."

@@ -1,4 +1,9 @@
-"""A comparison of two engines: whose tilt is larger, and how alike they cite."""
+"""The document of a comparison of two answer engines: whose tilt is larger, how alike they cite.
+
+Each *question* compares two groups of pages in either engine: by the ratio of their citation rates
+(the *scale* ``log ratio``), or by a share in percent (``share``). A *change* is the new engine
+against the old one: a ratio of two ratios, or a difference of two shares.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +20,14 @@ from ranktilt.citing.comparison.result import (
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.headline import headline
@@ -34,7 +39,15 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, decimal, estimate, number, number_of, p_value, signed
+from ranktilt.reporting.numbers import (
+    decimal,
+    estimate_cell,
+    number_cell,
+    number_cells,
+    p_value,
+    signed,
+    with_commas,
+)
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.citing.cite import QUESTION_WORDS, units_word
 from ranktilt.reporting.sentences.citing.comparison import (
@@ -65,7 +78,7 @@ def view(comparison: CitationComparison) -> Document:
         Sentence(finding.sentence, emphasis="strong") for finding in comparison_findings(comparison)
     ]
     first = comparison.primary[0]
-    steps, legend = tuple(comparison_steps(comparison)), tuple(_legend(comparison))
+    next_steps, legend = tuple(comparison_steps(comparison)), tuple(_legend(comparison))
     return Document(
         kind=f"{comparison.new} and {comparison.old} on the same questions",
         headline=headline(comparison),
@@ -73,7 +86,7 @@ def view(comparison: CitationComparison) -> Document:
         sentences=tuple(sentences),
         meaning=comparison_meaning(comparison),
         first_figure=PageBlocks(make=partial(_first_figure, comparison)),
-        next_steps=steps,
+        next_steps=next_steps,
         legend=legend,
         notes=notes,
         sides=(first.a, first.b),
@@ -82,83 +95,92 @@ def view(comparison: CitationComparison) -> Document:
 
 
 def _change_table(comparison: CitationComparison) -> Table:
-    columns: list[ColumnOf] = [
-        (name_column("question"), _question),
-        (Column(comparison.new), partial(_side, side="new")),
-        (Column(comparison.old), partial(_side, side="old")),
-        (Column("times, or points"), _difference),
-        (Column("corrected p", drop_order=2), number_of("p_corrected", p_value)),
-        (Column("queries", drop_order=3), number_of("questions", count)),
+    """Return the table with a row for each question, below a heading for each of several pairs."""
+    columns: list[ColumnSpec] = [
+        (name_column("question"), _question_words),
+        (Column(comparison.new), partial(_engine_cell, field="new")),
+        (Column(comparison.old), partial(_engine_cell, field="old")),
+        (Column("times, or points"), _change_cell),
+        (Column("corrected p", drop_order=2), number_cells("p_corrected", p_value)),
+        (Column("queries", drop_order=3), number_cells("questions", with_commas)),
     ]
     caption = f"Ratio of rates, or share in %: {comparison.new} against {comparison.old}"
     if len(comparison.primary) == 1:
-        return tabulated(caption, comparison.changes, columns)
-    changes = sorted(comparison.changes, key=_pair)
-    return tabulated(caption, changes, columns, group=_pair_title, groups=("pair",))
+        return make_table(caption, comparison.changes, columns)
+    changes = sorted(comparison.changes, key=attrgetter("a", "b"))
+    return make_table(caption, changes, columns, group_of=_pair_heading, group_titles=("pair",))
 
 
-def _question(change: CitationChange) -> str:
+def _question_words(change: CitationChange) -> str:
+    """Return the words for a change's question."""
     return QUESTION_WORDS[change.question]
 
 
-def _pair(change: CitationChange) -> tuple[str, str]:
-    return change.a, change.b
-
-
-def _pair_title(change: CitationChange) -> tuple[str]:
+def _pair_heading(change: CitationChange) -> tuple[str]:
+    """Return the heading above the rows of a pair of groups."""
     return (f"{change.a} against {change.b}",)
 
 
-def _side(change: CitationChange, side: str) -> Cell:
-    value = getattr(change, side)
-    return number(value, ratio_words if change.scale == "log ratio" else decimal)
+def _engine_cell(change: CitationChange, field: str) -> Cell:
+    """Return the cell of one engine's ratio, or of its share in percent."""
+    value = getattr(change, field)
+    return number_cell(value, ratio_words if change.scale == "log ratio" else decimal)
 
 
-def _difference(change: CitationChange) -> Cell:
-    return estimate(change, ratio_words if change.scale == "log ratio" else signed)
+def _change_cell(change: CitationChange) -> Cell:
+    """Return the cell of a change with its interval: how many times, or points."""
+    return estimate_cell(change, ratio_words if change.scale == "log ratio" else signed)
 
 
-_OVERLAP_COLUMNS: tuple[ColumnOf, ...] = (
+_OVERLAP_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("of"), attrgetter("of")),
     (text_column("measure"), attrgetter("measure")),
-    (Column("both engines"), partial(estimate, show=partial(decimal, digits=2))),
-    (Column("queries", drop_order=1), number_of("queries", count)),
+    (Column("both engines"), partial(estimate_cell, show=partial(decimal, digits=2))),
+    (Column("queries", drop_order=1), number_cells("queries", with_commas)),
 )
 
 
 def _overlap_table(comparison: CitationComparison) -> Table:
-    columns: list[ColumnOf] = list(_OVERLAP_COLUMNS)
-    for name, side in ((comparison.new, "within_new"), (comparison.old, "within_old")):
-        if any(isfinite(getattr(overlap, side)) for overlap in comparison.overlaps):
-            head = Column(f"{name} with itself", hint="two answers of one engine to one query")
-            columns.append((head, partial(_within, side=side)))
-    return tabulated("Citations in common, 0 to 1", comparison.overlaps, columns, collapsed=True)
+    """Return the table of how many citations the answers of both engines have in common.
+
+    Where a query was asked several times, it also compares the answers of each engine.
+    """
+    columns: list[ColumnSpec] = list(_OVERLAP_COLUMNS)
+    for engine, field in ((comparison.new, "within_new"), (comparison.old, "within_old")):
+        if any(isfinite(getattr(overlap, field)) for overlap in comparison.overlaps):
+            hint = "two answers of one engine to one query"
+            column = Column(f"{engine} with itself", hint=hint)
+            columns.append((column, partial(_self_overlap_cell, field=field)))
+    return make_table("Citations in common, 0 to 1", comparison.overlaps, columns, collapsed=True)
 
 
-def _within(overlap: CitationOverlap, side: str) -> Cell:
-    """Print how alike two answers of one engine to one query are."""
-    return number(getattr(overlap, side), partial(decimal, digits=2))
+def _self_overlap_cell(overlap: CitationOverlap, field: str) -> Cell:
+    """Return the cell of how alike two answers of one engine to one query are."""
+    return number_cell(getattr(overlap, field), partial(decimal, digits=2))
 
 
 def _first_figure(comparison: CitationComparison) -> Iterator[IntervalChart]:
-    """Draw the difference of every pair on the primary question, in doublings or in points."""
+    """Draw the change of every pair on the primary question, in doublings or in points."""
     changes = [change for change in comparison.primary if isfinite(change.value)][:MOST_ROWS]
     if not changes:
         return
-    is_ratio = changes[0].scale == "log ratio"
-    scale = "doublings of the ratio" if is_ratio else "points"
     first = changes[0]
+    unit = "doublings of the ratio" if first.scale == "log ratio" else "points"
     yield interval_chart(
-        f"How {comparison.new} differs from {comparison.old}, in {scale}",
+        f"How {comparison.new} differs from {comparison.old}, in {unit}",
         "At 0 both engines treat the two sides alike. Line: 95 % interval.",
-        [_row(change) for change in changes],
-        scales=(scale,),
+        [_change_row(change) for change in changes],
+        scale_titles=(unit,),
         sides=(f"◀ toward {first.b}", f"toward {first.a} ▶") if len(changes) == 1 else ("", ""),
     )
 
 
-def _row(change: CitationChange) -> IntervalRow:
-    """Draw a difference; over further queries to the same units where these are few."""
+def _change_row(change: CitationChange) -> IntervalRow:
+    """Return the row of a change.
+
+    With too few pages to speak of others, its interval is over further queries about the same
+    pages.
+    """
     low, high = change.low, change.high
     if isfinite(change.these_low):
         low, high = change.these_low, change.these_high
@@ -180,13 +202,14 @@ def _row(change: CitationChange) -> IntervalRow:
 
 
 def _position(change: CitationChange, value: float) -> float:
-    """Return where a value stands on its scale: points, or powers of 2 for a ratio."""
+    """Return a value in points, or for a ratio in doublings: its logarithm to base 2."""
     if change.scale == "share":
         return value
     return log2(value) if isfinite(value) and value > 0 else _NAN
 
 
 def _legend(comparison: CitationComparison) -> Iterator[str]:
+    """Yield sentences on differences and on their tests."""
     yield (
         f"Differences are {comparison.new} against {comparison.old}, over the "
         f"{comparison.queries:,} queries that both answered: of two ratios the first over the "

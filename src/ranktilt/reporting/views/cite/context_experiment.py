@@ -1,25 +1,30 @@
-"""An experiment with contexts: what decides which of two is cited, and how much."""
+"""The document of an experiment with contexts: what decides which of two documents a model cites.
+
+A *context* is the list of documents in a prompt. The experiment compares pairs of documents that
+differ in one thing: *version* (who wrote the text), *label* (the author that the prompt shows), or
+*position* in the prompt. Its *effect* is the share of answers that cite the first, among those that
+cite only one of the two; 50 % is neutral.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
 from math import isfinite
-from operator import attrgetter
 
 from ranktilt.citing.experiment.paired import EVEN
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.headline import headline
@@ -30,7 +35,14 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, decimal, estimate, number, number_of, p_value, percent
+from ranktilt.reporting.numbers import (
+    decimal,
+    estimate_cell,
+    number_cells,
+    p_value,
+    percent,
+    with_commas,
+)
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.citing.context_experiment import (
     LABEL_WORDS,
@@ -69,7 +81,7 @@ def view(experiment: ContextExperiment) -> Document:
 
 
 def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
-    """Say the verdict on each primary question, then what the position does."""
+    """Yield the verdict on each primary question, and then the effect of the position."""
     for finding in effect_findings(experiment):
         yield Sentence(finding.sentence, finding.tone, "strong")
     for text in position_sentences(experiment):
@@ -77,80 +89,88 @@ def _sentences(experiment: ContextExperiment) -> Iterator[Sentence]:
 
 
 def _effect_table(experiment: ContextExperiment) -> Table:
-    columns: list[ColumnOf] = [
-        (name_column("question"), _question),
-        (text_column("labels", drop_order=1), _labels),
-        (text_column("first, second"), _pair),
-        (Column("cited alone, %", hint="share of the first where only one is cited"), _share),
-        (Column("corrected p", drop_order=4), number_of("p_corrected", p_value)),
-        (Column("only first | second", drop_order=3), _alone),
-        (Column("both | neither", drop_order=2), _alike),
-        (Column("rates, %", hint="how often each is cited", drop_order=2), _rates),
-        (Column("queries", drop_order=5), number_of("queries", count)),
+    """Return the table with a row for each question and pair of versions, labels or positions."""
+    columns: list[ColumnSpec] = [
+        (name_column("question"), _question_words),
+        (text_column("labels", drop_order=1), _label_words),
+        (text_column("first, second"), _pair_words),
+        (Column("cited alone, %", hint="share of the first where only one is cited"), _share_cell),
+        (Column("corrected p", drop_order=4), number_cells("p_corrected", p_value)),
+        (Column("only first | second", drop_order=3), _only_counts),
+        (Column("both | neither", drop_order=2), _tie_counts),
+        (Column("rates, %", hint="how often each is cited", drop_order=2), _rates_cell),
+        (Column("queries", drop_order=5), number_cells("queries", with_commas)),
     ]
     caption = "Where only one of two is cited: the first one's share, with 95 % intervals"
-    return tabulated(caption, experiment.effects, columns)
+    return make_table(caption, experiment.effects, columns)
 
 
-def _question(effect: ContextEffect) -> str:
+def _question_words(effect: ContextEffect) -> str:
+    """Return the words for an effect's question."""
     return QUESTION_WORDS[effect.question]
 
 
-def _labels(effect: ContextEffect) -> str:
+def _label_words(effect: ContextEffect) -> str:
+    """Return the words for the labels that prompts showed."""
     return LABEL_WORDS[effect.labels]
 
 
-def _pair(effect: ContextEffect) -> str:
+def _pair_words(effect: ContextEffect) -> str:
+    """Name the first and the second of the two that an effect compares."""
     return f"{effect.a}, {effect.b}"
 
 
-def _share(effect: ContextEffect) -> Cell:
-    return estimate(effect, decimal)
+def _share_cell(effect: ContextEffect) -> Cell:
+    """Return the cell of the share of the first document, in percent with its interval."""
+    return estimate_cell(effect, decimal)
 
 
-def _alone(effect: ContextEffect) -> str:
-    """Print in how many answers only the first is cited, and only the second."""
+def _only_counts(effect: ContextEffect) -> str:
+    """Print the number of answers that cite only the first document, and only the second."""
     return f"{effect.only_a:,} | {effect.only_b:,}"
 
 
-def _alike(effect: ContextEffect) -> str:
-    """Print in how many answers both are cited, and neither is."""
+def _tie_counts(effect: ContextEffect) -> str:
+    """Print the number of answers that cite both documents, and neither of them."""
     return f"{effect.both:,} | {effect.neither:,}"
 
 
-def _rates(effect: ContextEffect) -> Cell:
-    """Print how often each of the two is cited, in %."""
-    text = f"{decimal(effect.rate_a)} | {decimal(effect.rate_b)}"
-    return number(effect.rate_a, lambda _rate: text)
+def _rates_cell(effect: ContextEffect) -> Cell:
+    """Return the cell of how often each document is cited, in percent; sorted by the first."""
+    return Cell(f"{decimal(effect.rate_a)} | {decimal(effect.rate_b)}", effect.rate_a)
 
 
 def _position_table(experiment: ContextExperiment) -> Table:
-    columns: list[ColumnOf] = [
-        (name_column("position"), _position),
-        (Column("cited, %"), partial(estimate, show=percent)),
-        (Column("answers"), number_of("answers", count)),
+    """Return the table of citation rates by position in the prompt."""
+    columns: list[ColumnSpec] = [
+        (name_column("position"), lambda rate: str(rate.position)),
+        (Column("cited, %"), partial(estimate_cell, show=percent)),
+        (Column("answers"), number_cells("answers", with_commas)),
     ]
     title = "How often the document at a position of the prompt is cited"
-    return tabulated(title, experiment.positions, columns, collapsed=True)
-
-
-def _position(rate: object) -> str:
-    return str(attrgetter("position")(rate))
+    return make_table(title, experiment.positions, columns, collapsed=True)
 
 
 def _first_figure(experiment: ContextExperiment) -> Iterator[IntervalChart]:
-    """Draw the share of each question around 50 %."""
-    rows = [_row(experiment, effect) for effect in experiment.effects if isfinite(effect.value)]
+    """Draw the share of the first document on each question, with 50 % as neutral."""
+    rows = [
+        _effect_row(experiment, effect) for effect in experiment.effects if isfinite(effect.value)
+    ]
     if rows:
         yield interval_chart(
             "Where only one of two is cited, how often it is the first",
             "At 50 % nothing is favoured; the band is what counts as level.",
             rows,
-            scales=("share of the first, %",),
+            scale_titles=("share of the first, %",),
         )
 
 
-def _row(experiment: ContextExperiment, effect: ContextEffect) -> IntervalRow:
+_ROW_LABELS = {"version": "version", "label": "shown label", "position": "position"}
+"""Label of a row of the figure, by its question."""
+
+
+def _effect_row(experiment: ContextExperiment, effect: ContextEffect) -> IntervalRow:
+    """Return the row of a question, with the margin around 50 % as its band."""
     margin = experiment.margin
     reading = IntervalReading(
         mark=IntervalMark(value=effect.value, low=effect.low, high=effect.high),
@@ -159,14 +179,14 @@ def _row(experiment: ContextExperiment, effect: ContextEffect) -> IntervalRow:
         neutral=EVEN,
         band=(EVEN - margin, EVEN + margin),
     )
-    label = {"version": "version", "label": "shown label", "position": "position"}
     note = f"{effect.a} against {effect.b}"
     if effect.question == "version" and effect.labels != "none":
         note = f"{note}, {effect.labels} labels"
-    return IntervalRow(label=label[effect.question], readings=(reading,), note=note)
+    return IntervalRow(label=_ROW_LABELS[effect.question], readings=(reading,), note=note)
 
 
 def _legend(experiment: ContextExperiment) -> Iterator[str]:
+    """Yield sentences on how prompts were made, and on how questions were tested."""
     if experiment.has_twins:
         yield (
             "Both versions of each document stand in one prompt, and in another with their "

@@ -1,4 +1,9 @@
-"""A comparison of two audits, or of the runs of one: effectiveness, Relative Δ and the rest."""
+"""The document of a comparison: how new runs differ from old ones, or from a baseline.
+
+Both are runs of two audits, or of one audit. Every difference (*change*) is new − old, of
+effectiveness (the mean of a measure over all relevant documents), of Relative Δ between two groups
+(a *tilt*), or of the answer to another question about groups (an *estimand*).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
+from ranktilt.reporting.numbers import change_cell, decimal, ends, number_cell, p_value, signed
 from ranktilt.reporting.provenance import MOST_NAMED, provenance
 from ranktilt.reporting.sentences.comparison.compare import (
     change_order,
@@ -49,26 +54,26 @@ from ranktilt.reporting.views.readings import change_chart, tilt_change_chart
 BEFORE_AND_AFTER = ("before", "after")
 """Names of two runs, where one is the other after a change."""
 _PRIMARY_NOTES = (PrimaryQuestionsDiffer, PrimaryNotCompared)
-"""Notes that a reader of the headline needs, so that they stand among the findings."""
+"""Notes that a reader of the headline needs, so that they are printed among the findings."""
 _DODGE = 0.12
-"""How far points are moved apart, so that none hides another."""
+"""Distance along the horizontal axis between the points of two models, which none may hide."""
 
 
 def view(comparison: Comparison) -> Document:
     """Return the document of a comparison."""
     blocks: list[Block] = []
     if comparison.measures:
-        blocks.append(_table(comparison))
+        blocks.append(_mean_table(comparison))
     if comparison.estimates:
-        blocks.append(_estimands(comparison))
+        blocks.append(_estimand_table(comparison))
     blocks.append(PageBlocks(make=partial(_choice_figure, comparison)))
     findings = comparison_findings(comparison)
     sentences = [Sentence(finding.sentence, emphasis="strong") for finding in findings]
-    about_primary = [note for note in comparison.notes if isinstance(note, _PRIMARY_NOTES)]
+    primary_notes = [note for note in comparison.notes if isinstance(note, _PRIMARY_NOTES)]
     sentences += [
-        Sentence(note.sentence.removeprefix("warning: "), "warning") for note in about_primary
+        Sentence(note.sentence.removeprefix("warning: "), "warning") for note in primary_notes
     ]
-    notes = [note.sentence for note in comparison.notes if note not in about_primary]
+    notes = [note.sentence for note in comparison.notes if note not in primary_notes]
     numbers = Section("result", "Every number", blocks=tuple(blocks), short_title="Numbers")
     return Document(
         kind=_kind(comparison),
@@ -90,38 +95,47 @@ def _provenance(comparison: Comparison) -> Iterator[Section]:
 
 
 def _first_figure(comparison: Comparison) -> Iterator[IntervalChart]:
-    """Draw how the answers to the primary question moved, with effectiveness beside them."""
+    """Draw how the answers to the primary question changed, and effectiveness on a second scale.
+
+    Where the primary question has no two sides, and for pairwise audits, all differences share a
+    single scale.
+    """
     verdicts = [verdict for verdict in comparison.verdicts() if verdict.kind != "identical"]
     verdicts.sort(key=lambda verdict: (not verdict.is_primary, change_order(verdict.changes[0])))
     changes = [verdict.changes[0] for verdict in verdicts]
-    primary = [verdict.changes[0] for verdict in verdicts if verdict.is_primary]
-    title = _change_title(comparison)
-    if _are_sided(primary) and "count_rule" not in comparison.spec:
-        yield _primary_chart(comparison, primary, changes)
+    primary_changes = [verdict.changes[0] for verdict in verdicts if verdict.is_primary]
+    if _are_sided(primary_changes) and not _is_pairwise(comparison):
+        yield _primary_chart(comparison, primary_changes, changes)
         return
     label = partial(_change_label, comparison, has_several_pairs=len(_pairs_of(changes)) > 1)
-    chart = change_chart(changes, label, title=title)
+    chart = change_chart(changes, label, title=_change_title(comparison))
     if chart is not None:
         yield chart
 
 
+def _is_pairwise(comparison: Comparison) -> bool:
+    """Tell whether two pairwise audits are compared, whose options have a rule of counting."""
+    return "count_rule" in comparison.spec
+
+
 def _are_sided(changes: Sequence[Change]) -> bool:
-    """Return whether there are differences, all between the sides of a pair of groups."""
+    """Tell whether every difference is between two groups; False where there is none."""
     sided = [change for change in changes if change.a != change.b and change.estimand.sided]
     return bool(changes) and len(sided) == len(changes)
 
 
 def _primary_chart(
-    comparison: Comparison, primary: Sequence[Change], changes: Sequence[Change]
+    comparison: Comparison, primary_changes: Sequence[Change], changes: Sequence[Change]
 ) -> IntervalChart:
     """Draw answers to the primary question, with effectiveness where `changes` hold it."""
     title = _change_title(comparison)
     means = [change for change in changes if isinstance(change.estimand, Measure)]
     effectiveness = {(mean.run, mean.old_run): mean for mean in means}
-    if not effectiveness:  # a single scale has no heading of its own
-        title = f"{title} in {primary[0].name}"
-    label = partial(_tilt_label, comparison, has_several_pairs=len(_pairs_of(primary)) > 1)
-    return tilt_change_chart(primary, effectiveness, label, title=title)
+    if not effectiveness:  # the chart then has a single scale, whose title is not printed
+        title = f"{title} in {primary_changes[0].name}"
+    has_several_pairs = len(_pairs_of(primary_changes)) > 1
+    label = partial(_tilt_label, comparison, has_several_pairs=has_several_pairs)
+    return tilt_change_chart(primary_changes, effectiveness, label, title=title)
 
 
 def _pairs_of(changes: Sequence[Change]) -> list[Pair]:
@@ -131,7 +145,7 @@ def _pairs_of(changes: Sequence[Change]) -> list[Pair]:
 
 
 def _tilt_label(comparison: Comparison, tilt: Change, *, has_several_pairs: bool) -> str:
-    """Name the run of a tilt, and the groups where there are several pairs."""
+    """Name a row of the figure: the run, or the pair of groups where there are several pairs."""
     if not has_several_pairs:
         return tilt.run
     pair = f"{tilt.a} | {tilt.b}"
@@ -139,7 +153,7 @@ def _tilt_label(comparison: Comparison, tilt: Change, *, has_several_pairs: bool
 
 
 def _change_label(comparison: Comparison, change: Change, *, has_several_pairs: bool) -> str:
-    """Name a change: what changed, between which groups, of which run."""
+    """Name a difference: its quantity, then its groups and its run where there are several."""
     words = [_quantity(change)]
     if has_several_pairs and change.a != change.b:
         words.append(f"{change.a} | {change.b}")
@@ -169,7 +183,7 @@ def _change_title(comparison: Comparison) -> str:
 
 
 def _kind(comparison: Comparison) -> str:
-    """Name the compared runs."""
+    """Return the title of the document, which names the compared runs."""
     baseline = comparison.spec.get("baseline_run")
     subjects = [runs.new for runs in comparison.runs]
     subject = join_words(subjects) if len(subjects) <= MOST_NAMED else f"{len(subjects)} runs"
@@ -182,31 +196,31 @@ def _kind(comparison: Comparison) -> str:
     )
 
 
-def _table(comparison: Comparison) -> Table:
-    """Return the table of means and Relative Δ."""
+def _mean_table(comparison: Comparison) -> Table:
+    """Return the table of means and Relative Δ, before and after."""
     columns = (name_column(""), *map(Column, comparison.measures), Column("queries"))
     rows = list[Row]()
     for runs in comparison.runs:
         rows += _run_rows(comparison, runs)
-    title = " and ".join(_names(comparison)).capitalize()
-    return Table(title, columns, tuple(rows), groups=("runs",), collapsed=True)
+    title = " and ".join(_new_and_old(comparison)).capitalize()
+    return Table(title, columns, tuple(rows), group_titles=("runs",), collapsed=True)
 
 
-def _names(comparison: Comparison) -> tuple[str, str]:
-    """Name both sides of every difference."""
+def _new_and_old(comparison: Comparison) -> tuple[str, str]:
+    """Return the words for the two runs of a difference, the first minus the second."""
     return ("new", "old") if comparison.spec.get("baseline_run") is None else ("run", "reference")
 
 
-def _title(comparison: Comparison, runs: RunPair) -> str:
-    """Name a pair of runs."""
+def _runs_title(comparison: Comparison, runs: RunPair) -> str:
+    """Return the heading above the rows of a new and an old run."""
     if comparison.spec.get("baseline_run") is not None:
         return runs.new
     return f"{runs.new} against {'its old run' if runs.new == runs.old else runs.old}"
 
 
-def _estimands(comparison: Comparison) -> Table:
-    """Return the table of all other questions."""
-    new, old = _names(comparison)
+def _estimand_table(comparison: Comparison) -> Table:
+    """Return the table of the differences on all questions but effectiveness and Relative Δ."""
+    new, old = _new_and_old(comparison)
     columns = (
         name_column(""),
         Column(new),
@@ -217,84 +231,84 @@ def _estimands(comparison: Comparison) -> Table:
     )
     rows = list[Row]()
     for runs in comparison.runs:
-        group = (_title(comparison, runs),)
-        rows += [Row(_cells(change), group) for change in comparison.of_estimands(runs)]
-    is_pairwise = "count_rule" in comparison.spec
+        group = (_runs_title(comparison, runs),)
+        rows += [Row(_estimand_cells(change), group) for change in comparison.of_estimands(runs)]
     title = "Other questions about groups" if comparison.measures else "Questions about groups"
-    if is_pairwise:
+    if _is_pairwise(comparison):
         title = "Choices between two documents"
-    return Table(title, columns, tuple(rows), groups=("runs",), collapsed=True)
+    return Table(title, columns, tuple(rows), group_titles=("runs",), collapsed=True)
 
 
-def _cells(change: Change) -> tuple[Cell, ...]:
-    """Return a row of it."""
+def _estimand_cells(change: Change) -> tuple[Cell, ...]:
+    """Return the cells of a question: its name, new and old value, difference, p and queries."""
     return (
         Cell(_estimand_name(change)),
-        number(change.new, change.amount),
-        number(change.old, change.amount),
-        moved(change),
-        number(change.p_corrected, p_value),
+        number_cell(change.new, change.amount),
+        number_cell(change.old, change.amount),
+        change_cell(change),
+        number_cell(change.p_corrected, p_value),
         Cell(str(change.queries)),
     )
 
 
 def _estimand_name(change: Change) -> str:
-    """Name a question, with its groups where it has any."""
+    """Name a question, with its groups where it is about two of them."""
     if isinstance(change.estimand, PreferenceOfPairs):
         return f"{change.estimand.pairs} pairs"
     return change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
 
 
 def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
-    """Lay out effectiveness, then Relative Δ of each pair with the growth of the tilt."""
-    group = (_title(comparison, runs),)
+    """Yield the rows of a new and an old run: effectiveness, then Relative Δ of each pair."""
+    group = (_runs_title(comparison, runs),)
     means = [mean for mean in comparison.effectiveness if (mean.run, mean.old_run) == runs]
     for cells in _mean_rows(comparison, means):
         yield Row(tuple(cells), group)
-    of_runs = [tilt for tilt in comparison.tilts if (tilt.run, tilt.old_run) == runs]
+    tilts = [tilt for tilt in comparison.tilts if (tilt.run, tilt.old_run) == runs]
     for pair in comparison.pairs:
-        tilts = [tilt for tilt in of_runs if (tilt.a, tilt.b) == pair]
-        for cells in _tilt_rows(comparison, tilts):
+        tilts_of_pair = [tilt for tilt in tilts if (tilt.a, tilt.b) == pair]
+        for cells in _tilt_rows(comparison, tilts_of_pair):
             yield Row(tuple(cells), group)
 
 
 def _mean_rows(comparison: Comparison, means: Sequence[Change]) -> Iterator[list[Cell]]:
-    """Yield the rows of effectiveness."""
-    new, old = _names(comparison)
+    """Yield the cells of three rows: effectiveness of the old run, of the new one, difference."""
+    new, old = _new_and_old(comparison)
     empty = Cell("", emphasis="quiet")
     yield [
         Cell(f"effectiveness: {old}", emphasis="quiet"),
-        *(number(mean.old, decimal, emphasis="quiet") for mean in means),
+        *(number_cell(mean.old, decimal, emphasis="quiet") for mean in means),
         Cell(str(means[0].queries), emphasis="quiet"),
     ]
-    yield [Cell(new), *(number(mean.new, decimal) for mean in means), empty]
-    yield [Cell("difference", emphasis="strong"), *map(moved, means), empty]
+    yield [Cell(new), *(number_cell(mean.new, decimal) for mean in means), empty]
+    yield [Cell("difference", emphasis="strong"), *map(change_cell, means), empty]
 
 
 def _tilt_rows(comparison: Comparison, tilts: Sequence[Change]) -> Iterator[list[Cell]]:
-    """Yield the rows of Relative Δ."""
-    new, old = _names(comparison)
+    """Yield the cells of four rows: Relative Δ, old and new, its difference, growth of the tilt."""
+    new, old = _new_and_old(comparison)
     empty = Cell("", emphasis="quiet")
     name = "Relative Δ"
     if len(comparison.pairs) > 1:
         name = f"Relative Δ {tilts[0].a} | {tilts[0].b}"
     queries = Cell(str(tilts[0].queries), emphasis="quiet")
-    yield [Cell(f"{name}: {old}"), *(number(tilt.old, signed) for tilt in tilts), queries]
-    yield [Cell(new), *(number(tilt.new, signed) for tilt in tilts), empty]
-    yield [Cell("difference", emphasis="strong"), *map(moved, tilts), empty]
-    yield [Cell("growth of the tilt"), *map(_growth, tilts), empty]
+    yield [Cell(f"{name}: {old}"), *(number_cell(tilt.old, signed) for tilt in tilts), queries]
+    yield [Cell(new), *(number_cell(tilt.new, signed) for tilt in tilts), empty]
+    yield [Cell("difference", emphasis="strong"), *map(change_cell, tilts), empty]
+    yield [Cell("growth of the tilt"), *map(_growth_cell, tilts), empty]
 
 
-def _growth(tilt: Change) -> Cell:
-    """Print by how much a tilt grew."""
+def _growth_cell(tilt: Change) -> Cell:
+    """Return the cell of the growth of a tilt: by how much it became larger, to either side."""
     return Cell(signed(tilt.growth), tilt.growth, ends=ends(tilt.growth_low, tilt.growth_high))
 
 
 def legend(comparison: Comparison) -> list[str]:
     """Say what the numbers are, in a few lines."""
-    spec, (new, old) = comparison.spec, _names(comparison)
+    spec = comparison.spec
+    new, old = _new_and_old(comparison)
     intervals = f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples."
-    if "count_rule" in spec:
+    if _is_pairwise(comparison):
         choices = "the answers that could be read"
         if spec["count_rule"] == "both-agree":
             choices = "the pairs on which both orders agree"
@@ -327,7 +341,10 @@ def legend(comparison: Comparison) -> list[str]:
 
 
 def choices_of(comparison: Comparison) -> dict[str, Change]:
-    """Return the changes of preference by their kind of pairs; none in a comparison of audits."""
+    """Return the changes of preference between documents, by their kind of pairs.
+
+    Empty unless two pairwise audits are compared.
+    """
     return {
         change.estimand.pairs: change
         for change in comparison.estimates
@@ -336,8 +353,12 @@ def choices_of(comparison: Comparison) -> dict[str, Change]:
 
 
 def ratios(change: Change) -> tuple[Share, Share]:
-    """Return protected over unprotected share of the old and of the new model; 1 is level."""
+    """Return the ratio of protected to unprotected choices of the old and of the new model.
+
+    1 is level. `change` is one of `choices_of`.
+    """
     details = change.details
+    # A preference is the protected share of the choices minus a half.
     before = Share(
         value=EVEN + change.old, low=EVEN + details["old_low"], high=EVEN + details["old_high"]
     )
@@ -348,24 +369,28 @@ def ratios(change: Change) -> tuple[Share, Share]:
 
 
 def _choice_figure(comparison: Comparison) -> Iterator[Figure]:
-    """Draw both models' ratios of each kind of pairs, as Wang et al. do; nothing for two audits."""
+    """Draw both models' ratios on each kind of pairs, as Wang et al. do.
+
+    Nothing unless two pairwise audits are compared.
+    """
     changes = choices_of(comparison)
     if not changes:
         return
     (runs,) = comparison.runs
     before, after = BEFORE_AND_AFTER
-    lines_of: dict[str, list[Point]] = {f"{before}: {runs.old}": [], f"{after}: {runs.new}": []}
+    points_of: dict[str, list[Point]] = {f"{before}: {runs.old}": [], f"{after}: {runs.new}": []}
     for index, change in enumerate(changes.values()):
-        for points, ratio in zip(lines_of.values(), ratios(change), strict=True):
+        for points, ratio in zip(points_of.values(), ratios(change), strict=True):
             points.append(Point(x=index, value=ratio.value, low=ratio.low, high=ratio.high))
     protected, unprotected = comparison.spec["protected"], comparison.spec["unprotected"]
+    highest = _highest(chain.from_iterable(points_of.values()))
     drawing = lines(
-        lines_of,
+        points_of,
         x="",
         y=f"{protected} / {unprotected}",
         dodge=_DODGE,
-        domain=(0.0, 1.1 * _highest(chain.from_iterable(lines_of.values()))),
-        names={float(index): f"{kind} pairs" for index, kind in enumerate(changes)},
+        domain=(0.0, 1.1 * highest),  # with some room above the highest interval
+        tick_names={float(index): f"{kind} pairs" for index, kind in enumerate(changes)},
     )
     yield Figure(
         title=f"Choices of {protected} over {unprotected} documents before and after",

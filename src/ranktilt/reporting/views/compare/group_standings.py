@@ -1,4 +1,9 @@
-"""A table of several groups, the most favoured first, with letters that tell who differs."""
+"""An audit of three or more groups: table and chart of how each ranker treats each group.
+
+A group's *standing* is the mean tilt between it and each other group. Its *letters* form a compact
+letter display: two groups that share a letter cannot be distinguished. The tilt is an *answer* to
+the audit's *primary question*, the measure that its verdicts rest on.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,11 @@ from ranktilt.measures.margin import half_width, margin_words
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Section,
     Sentence,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -29,71 +34,79 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, number_of
+from ranktilt.reporting.numbers import number_cells, with_commas
 from ranktilt.reporting.sentences.comparison.group_standings import display_sentence
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.readings import scale_title
 
-_MOST_GROUPS = (10, 6)
-"""Groups that a first screen has room for, by its number of rankers."""
+_MOST_GROUPS = {1: 10, 2: 6}
+"""Most groups that a first screen has room for, by the number of rankers in its chart."""
+_MOST_RANKERS = max(_MOST_GROUPS)
+"""Most rankers that the chart has room for."""
 
 
 def standing_sentences(audit: Audit) -> tuple[Sentence, ...]:
-    """Return the sentences that sum up all pairs of groups of each run."""
+    """Return a sentence for each ranker that sums up its verdicts on all pairs of groups."""
     return tuple(
         Sentence(display_sentence(display), emphasis="strong") for display in group_displays(audit)
     )
 
 
 def standing_section(audit: Audit) -> Iterator[Section]:
-    """Show how each run treats several groups; nothing of two."""
+    """Yield a section with the standings of all groups; nothing for fewer than three groups."""
     displays = group_displays(audit)
     if not displays or audit.primary is None:
         return
-    lead: ColumnOf = (
+    lead: ColumnSpec = (
         Column(
             f"against the others, {audit.primary.title}",
             hint="mean of its answers against each other group, minus the neutral value",
         ),
-        partial(_lead, audit.primary),
+        partial(_lead_cell, audit.primary),
     )
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("group"), attrgetter("group")),
         lead,
         (text_column("letters"), attrgetter("letters")),
-        (Column("favoured over", drop_order=2), number_of("over", count)),
-        (Column("others favoured over it", drop_order=1), number_of("under", count)),
+        (Column("favoured over", drop_order=2), number_cells("over", with_commas)),
+        (Column("others favoured over it", drop_order=1), number_cells("under", with_commas)),
     ]
-    table = tabulated(
+    table = make_table(
         "Groups, the most favoured first",
         chain.from_iterable(display.standings for display in displays),
         columns,
-        group=lambda row: (row.run,),
-        groups=("ranker",),
+        group_of=lambda standing: (standing.run,),
+        group_titles=("ranker",),
         note="Groups that share a letter cannot be distinguished.",
     )
     yield Section("groups", "Which groups stand apart", blocks=(table,))
 
 
 def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalChart:
-    """Draw each group against the others under the first rankers, of many groups the ends."""
-    drawn = displays[: len(_MOST_GROUPS)]
-    groups = [standing.group for standing in drawn[0].standings]
-    most = _MOST_GROUPS[len(drawn) - 1]
-    if len(groups) > most:
-        groups = [*groups[: most // 2], *groups[-(most // 2) :]]
+    """Draw the standing of each group under each ranker, with a scale for each ranker.
+
+    Of many rankers only the first are drawn; of many groups only the most and the least favoured
+    by the first ranker.
+    """
+    drawn_displays = displays[:_MOST_RANKERS]
+    groups = [standing.group for standing in drawn_displays[0].standings]
+    most_groups = _MOST_GROUPS[len(drawn_displays)]
+    if len(groups) > most_groups:
+        half = most_groups // 2
+        groups = [*groups[:half], *groups[-half:]]
     rows = []
     for group in groups:
-        standings = [_standing_of(display, group) for display in drawn]
+        standings = [_standing_of(display, group) for display in drawn_displays]
         readings = tuple(_standing_reading(audit, standing) for standing in standings)
         rows.append(IntervalRow(label=group, readings=readings))
-    scales = [display.run for display in drawn]
     sides = ("◀ others favoured", "favoured ▶")
     return interval_chart(
-        f"Each group against the others: {scale_title(_answer(audit))}",
-        _chart_says(audit, displays, drawn, len(groups)),
+        f"Each group against the others: {scale_title(_primary_effect(audit))}",
+        _chart_description(
+            audit, displays, drawn_rankers=len(drawn_displays), drawn_groups=len(groups)
+        ),
         rows,
-        scales=scales,
+        scale_titles=[display.run for display in drawn_displays],
         sides=sides,
         second_sides=sides,
         last_rows_on_phone=2,
@@ -101,35 +114,41 @@ def standing_chart(audit: Audit, displays: Sequence[GroupDisplay]) -> IntervalCh
 
 
 def _standing_of(display: GroupDisplay, group: str) -> GroupStanding:
-    """Return the standing of a group."""
+    """Return the standing of a group under a display's ranker."""
     return next(standing for standing in display.standings if standing.group == group)
 
 
-def _answer(audit: Audit) -> Effect:
-    """Return an answer to the primary question, of whichever pair."""
+def _primary_effect(audit: Audit) -> Effect:
+    """Return the first effect on the primary question: all of them share its unit and margin."""
     effects = (*audit.tilts, *audit.card)
+    # An effect holds the name of its measure, which is the measure's repr.
     return next(effect for effect in effects if effect.measure == repr(audit.primary))
 
 
 def _standing_reading(audit: Audit, standing: GroupStanding) -> IntervalReading:
-    """Return a group's mean answer against the others, with the letters that it has."""
-    estimand = _answer(audit).estimand
-    scale, half = estimand.scale, estimand.scale * half_width(estimand, audit.margin)
+    """Return the mark of a group on a ranker's scale, with its numbers and letters as text."""
+    estimand = _primary_effect(audit).estimand
+    scale = estimand.scale
+    margin = scale * half_width(estimand, audit.margin)
     mark = IntervalMark(
         value=scale * standing.lead, low=scale * standing.low, high=scale * standing.high
     )
     low, high = (estimand.amount(end, sign=True) for end in (standing.low, standing.high))
-    ends = f" [{low}, {high}]" if mark.has_interval else ""
+    interval = f" [{low}, {high}]" if mark.has_interval else ""
     return IntervalReading(
         mark=mark,
-        text=f"{estimand.amount(standing.lead, sign=True)}{ends} {standing.letters}",
+        text=f"{estimand.amount(standing.lead, sign=True)}{interval} {standing.letters}",
         tone=_standing_tone(standing),
-        band=(-half, half) if half > 0 else None,
+        band=(-margin, margin) if margin > 0 else None,
     )
 
 
 def _standing_tone(standing: GroupStanding) -> Tone:
-    """Return the tone of a group: favoured, or others over it, by verdicts and on the mean."""
+    """Return the tone of a group: ``first`` where it is favoured, ``second`` where others are.
+
+    The verdicts on single pairs and the interval of the mean must agree on it; where they do not,
+    and the interval excludes 0, the group has no tone.
+    """
     if standing.over > standing.under and standing.low > 0:
         return "first"
     if standing.under > standing.over and standing.high < 0:
@@ -137,22 +156,24 @@ def _standing_tone(standing: GroupStanding) -> Tone:
     return "unsure" if standing.low <= 0 <= standing.high else ""
 
 
-def _chart_says(
-    audit: Audit, displays: Sequence[GroupDisplay], drawn: Sequence[GroupDisplay], groups: int
+def _chart_description(
+    audit: Audit, displays: Sequence[GroupDisplay], *, drawn_rankers: int, drawn_groups: int
 ) -> str:
-    """Say how the chart is read, and what it leaves out."""
-    says = "Line: interval, at least 95 %. "
-    if half_width(_answer(audit).estimand, audit.margin) > 0:
-        says += f"Shaded: {margin_words(audit.margin)} around neutral. "
-    says += "Groups that share a letter cannot be distinguished."
-    total = len(displays[0].standings)
-    if groups < total:
-        says += f" Drawn: the {groups // 2} most and least favoured of {total} groups."
-    if len(drawn) < len(displays):
-        says += f" Drawn: {len(drawn)} of {len(displays)} rankers."
-    return says
+    """Say how the chart is read, and which rankers and groups it leaves out."""
+    # The interval of a mean of answers is the mean of their intervals, which is rather too wide.
+    description = "Line: interval, at least 95 %. "
+    if half_width(_primary_effect(audit).estimand, audit.margin) > 0:
+        description += f"Shaded: {margin_words(audit.margin)} around neutral. "
+    description += "Groups that share a letter cannot be distinguished."
+    group_count = len(displays[0].standings)
+    if drawn_groups < group_count:
+        drawn_words = f"the {drawn_groups // 2} most and least favoured of {group_count} groups"
+        description += f" Drawn: {drawn_words}."
+    if drawn_rankers < len(displays):
+        description += f" Drawn: {drawn_rankers} of {len(displays)} rankers."
+    return description
 
 
-def _lead(primary: Estimand, standing: GroupStanding) -> Cell:
-    """Print how far a group is ahead."""
+def _lead_cell(primary: Estimand, standing: GroupStanding) -> Cell:
+    """Return the cell of a group's lead: its mean answer against the others, minus neutral."""
     return Cell(primary.amount(standing.lead), standing.lead)

@@ -1,4 +1,9 @@
-"""The figure of a bench: the tilt before and after each method, and its cost."""
+"""The first figure of a bench: the tilt before and after each method of correction, and its cost.
+
+A *candidate* is a method at one strength. Its *cost* is the loss of effectiveness or, without
+judgments, the share of the first ten documents that it replaces (its *movement*); the *budget* is
+the largest cost that is allowed.
+"""
 
 from __future__ import annotations
 
@@ -28,37 +33,34 @@ from ranktilt.reporting.tones import VERDICT_TONES
 
 
 def bench_chart(choice: Choice) -> IntervalChart | None:
-    """Return a row for each method: its best candidate, before and after, and the cost.
+    """Return a chart with a row for each method and pair of groups; None where there is no row.
 
-    Where nothing was tried, the baseline's tilts alone.
+    A row has the tilt before and after the method's best candidate, and the candidate's cost. Where
+    no method was tried, the rows have the tilts of the baseline alone.
     """
     bench = choice.bench
     rows = list(_rows(choice))[:MOST_ROWS]
     if not rows:
         return None
-    has_costs = bool(bench.methods)
-    question = _question(bench)
-    says = f"Line: 95 % interval. Shaded: {margin_words(choice.margin)} of level"
-    scales = [question]
+    title = "The tilt, and what a correction changes"
+    description = f"Line: 95 % interval. Shaded: {margin_words(choice.margin)} of level"
+    scale_titles = [_tilt_scale_title(bench)]
     if bench.methods:
-        says = f"{says}; pale: before, dark: after"
-    if has_costs:
+        title = "The tilt before and after each correction, and its cost"
+        description += "; pale: before, dark: after"
         if bench.is_judged:
-            says += f"; of the cost, a loss of at most {points_words(choice.budget)}"
-            scales.append(f"change of {bench.effectiveness_measure}, points")
+            description += f"; of the cost, a loss of at most {points_words(choice.budget)}"
+            scale_titles.append(f"change of {bench.effectiveness_measure}, points")
         else:
-            says += f"; of the cost, at most {choice.budget:g} % replaced"
-            scales.append("first ten replaced, %")
+            description += f"; of the cost, at most {choice.budget:g} % replaced"
+            scale_titles.append("first ten replaced, %")
     first, second = bench.pairs[0]
     sides = (f"◀ {second}", f"{first} ▶") if len(bench.pairs) == 1 else ("", "")
-    title = "The tilt, and what a correction changes"
-    if bench.methods:
-        title = "The tilt before and after each correction" + (", and its cost" * has_costs)
-    return interval_chart(title, f"{says}.", rows, scales=scales, sides=sides)
+    return interval_chart(title, f"{description}.", rows, scale_titles=scale_titles, sides=sides)
 
 
-def _question(bench: Bench) -> str:
-    """Name the question."""
+def _tilt_scale_title(bench: Bench) -> str:
+    """Name the measure of the tilts with its unit; a ratio is drawn in percent from 1."""
     estimand = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand
     name = bench.primary
     if isinstance(estimand, RelativeDelta):
@@ -67,7 +69,7 @@ def _question(bench: Bench) -> str:
 
 
 def _rows(choice: Choice) -> Iterator[IntervalRow]:
-    """Yield the best candidate of each method, before and after."""
+    """Yield a row for the best candidate of each method on each pair of groups."""
     bench = choice.bench
     candidates = [_best_candidate(choice, method) for method in bench.methods] or [bench.baseline]
     for candidate, pair in product(candidates, bench.pairs):
@@ -84,9 +86,9 @@ def _rows(choice: Choice) -> Iterator[IntervalRow]:
 
 
 def _best_candidate(choice: Choice, method: str) -> Candidate:
-    """Return the candidate of a method that is chosen, selected, or else nearest to level."""
+    """Return the candidate of a method that is chosen or selected, or else nearest to level."""
     bench = choice.bench
-    candidates = bench.strengths(method)[1:]
+    _, *candidates = bench.strengths(method)  # without the baseline, which is strength 0
     for candidate in candidates:
         if candidate == choice.chosen or candidate.name in bench.selected:
             return candidate
@@ -94,7 +96,7 @@ def _best_candidate(choice: Choice, method: str) -> Candidate:
 
 
 def _tilt_reading(choice: Choice, candidate: Candidate, pair: Pair) -> IntervalReading:
-    """Return a candidate's tilt, as the chart draws it."""
+    """Return a candidate's tilt on a pair of groups, with the baseline's as the value before."""
     bench = choice.bench
     tilt, before = bench.tilt(candidate.name, pair), bench.tilt(bench.baseline.name, pair)
     outcomes = [
@@ -110,37 +112,41 @@ def _tilt_reading(choice: Choice, candidate: Candidate, pair: Pair) -> IntervalR
     if is_changed:
         text = f"{before.estimand.answer(before.value)} → {text}"
     return IntervalReading(
-        mark=_mark(tilt),
+        mark=_tilt_mark(tilt),
         text=text,
         tone=VERDICT_TONES[worst(outcomes)] if outcomes else "",
-        before=_mark(before) if is_changed else None,
+        before=_tilt_mark(before) if is_changed else None,
         neutral=neutral,
         band=(neutral - choice.margin, neutral + choice.margin),
     )
 
 
-def _mark(tilt: Effect) -> IntervalMark:
-    """Return a tilt in percent; a ratio by how far it is from 1."""
-    scale, level = percent_factor(tilt), tilt.estimand.neutral
+def _tilt_mark(tilt: Effect) -> IntervalMark:
+    """Return the mark of a tilt in percent from 0; a ratio's from 1."""
+    scale, neutral = percent_factor(tilt), tilt.estimand.neutral
     return IntervalMark(
-        value=scale * (tilt.value - level),
-        low=scale * (tilt.low - level),
-        high=scale * (tilt.high - level),
+        value=scale * (tilt.value - neutral),
+        low=scale * (tilt.low - neutral),
+        high=scale * (tilt.high - neutral),
     )
 
 
-def _lowest(change: Change) -> float:
-    """Return the lower end of a change; the change itself without an interval."""
+def _lower_end(change: Change) -> float:
+    """Return the lower end of a change's interval; its value where it has no interval."""
     return change.low if change.has_interval else change.value
 
 
 def _cost_reading(choice: Choice, candidate: Candidate) -> IntervalReading | None:
-    """Return the cost of a candidate that could be the largest, and the budget."""
-    costs = choice.bench.costs(candidate.name)
-    known = [change for change in costs if math.isfinite(change.value)]
-    if not known:
+    """Return the largest loss of effectiveness that a candidate may cost, and the budget as band.
+
+    None where no change of effectiveness is defined.
+    """
+    changes = [
+        change for change in choice.bench.costs(candidate.name) if math.isfinite(change.value)
+    ]
+    if not changes:
         return None
-    change = min(known, key=_lowest)
+    change = min(changes, key=_lower_end)
     return IntervalReading(
         mark=IntervalMark(value=change.value, low=change.low, high=change.high),
         text=cost_words(change, choice.budget),
@@ -150,7 +156,7 @@ def _cost_reading(choice: Choice, candidate: Candidate) -> IntervalReading | Non
 
 
 def _movement_reading(choice: Choice, candidate: Candidate) -> IntervalReading | None:
-    """Return how many of the first ten documents a candidate replaces, and the budget."""
+    """Return the share of the first ten documents that a candidate replaces, and the budget."""
     movement = choice.bench.movement(candidate.name)
     if movement is None or not math.isfinite(movement.replaced.value):
         return None

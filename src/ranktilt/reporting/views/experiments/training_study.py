@@ -1,4 +1,9 @@
-"""A training study (Askari et al.): every ranker on every collection and domain, and its tilt."""
+"""The document of a training study (Askari et al.): what rankers learn from each side's documents.
+
+A *ranker* is a *body* (a pretrained model) that was trained on the documents of one *side*, such as
+human answers; every body is trained on each side. An *evaluation* is the effectiveness of all
+rankers on one collection. *Seeds* are trainings of the same ranker with other random numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
@@ -23,22 +28,22 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.numbers import (
-    count,
+    change_cell,
     decimal,
-    estimate,
-    moved,
-    number,
-    number_of,
+    estimate_cell,
+    number_cell,
+    number_cells,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.training_study import study_meaning, study_sentences
@@ -74,38 +79,38 @@ def view(study: TrainingStudy) -> Document:
 
 
 def _sections(study: TrainingStudy) -> Iterator[Section]:
-    """Yield every section, those without blocks too."""
+    """Yield every section, also those that have no blocks in this study."""
 
-    def evaluated(name: str, title: str, *kinds: Kind, short: str) -> Section:
-        tables = tuple(_tables(study.of_kind(*kinds), title))
-        return Section(name, title, blocks=tables, short_title=short)
+    def evaluation_section(name: str, title: str, *kinds: Kind, short_title: str) -> Section:
+        tables = tuple(_evaluation_tables(study.of_kind(*kinds), title))
+        return Section(name, title, blocks=tables, short_title=short_title)
 
-    yield evaluated(
+    yield evaluation_section(
         "effectiveness",
         "Effectiveness on each collection",
         "supervised",
         "zero-shot",
-        short="Effectiveness",
+        short_title="Effectiveness",
     )
-    yield _tilts(study)
-    yield _domains(study)
-    yield evaluated(
-        "first-stage", "What BM25 finds, by split and side", "first stage", short="BM25"
+    yield _tilt_section(study)
+    yield _domain_section(study)
+    yield evaluation_section(
+        "first-stage", "What BM25 finds, by split and side", "first stage", short_title="BM25"
     )
-    yield evaluated(
+    yield evaluation_section(
         "seen",
         "Queries of the training, whose labels it did not learn from",
         "seen",
-        short="Training queries",
+        short_title="Training queries",
     )
-    yield _overlaps(study)
-    yield _curve(study)
-    yield _spread(study)
+    yield _overlap_section(study)
+    yield _curve_section(study)
+    yield _seed_section(study)
     yield provenance(study.spec, tuple(note.sentence for note in study.notes))
 
 
 def _first_figure(study: TrainingStudy) -> Iterator[IntervalChart]:
-    """Draw what learning from another side changes: effectiveness, and the tilt."""
+    """Draw differences in effectiveness and tilt of rankers that were trained on two sides."""
     changes: list[Change] = []
     labels: dict[int, str] = {}
     for body, new, old in study.contrasts:
@@ -129,7 +134,7 @@ def _first_figure(study: TrainingStudy) -> Iterator[IntervalChart]:
 
 
 def _legend(study: TrainingStudy) -> Iterator[str]:
-    """Yield what numbers mean."""
+    """Yield sentences on the marks, on Relative Δ, and on how intervals were computed."""
     spec = study.spec
     yield (
         "In %. † significantly better than every other ranker of the table or domain and BM25: "
@@ -145,59 +150,70 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. {INTERVAL_CAUTION}"
 
 
-def _means(evaluation: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
-    """Return a ranker's cells, marked where it is better than all others."""
+def _mean_cells(evaluation: Evaluation, ranker: str, domain: str = ALL) -> Iterator[Cell]:
+    """Yield a ranker's mean on each measure, marked where it is better than all other rankers.
+
+    The marks are those of two tests: † of the paired t test, ‡ of the bootstrap interval.
+    """
     for measure in evaluation.measures:
         marks = ""
-        if evaluation.best(ranker, measure, group):
+        if evaluation.best(ranker, measure, domain):
             marks += "†"
-        if evaluation.best(ranker, measure, group, test="interval"):
+        if evaluation.best(ranker, measure, domain, test="interval"):
             marks += "‡"
-        yield estimate(evaluation.mean(ranker, measure, group), percent, marks)
+        yield estimate_cell(evaluation.mean(ranker, measure, domain), percent, marks)
 
 
-def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
-    """Return the columns of a table of measures."""
+def _measure_columns(measures: Iterable[str]) -> tuple[Column, ...]:
+    """Return the column of rankers, and one for each measure."""
     return name_column("ranker"), *map(Column, measures)
 
 
-def _tables(evaluations: Sequence[Evaluation], caption: str) -> Iterator[Table]:
-    """Lay evaluations of one kind out, in one table for each choice of measures."""
+def _evaluation_tables(evaluations: Sequence[Evaluation], caption: str) -> Iterator[Table]:
+    """Yield a table for each list of measures, of all evaluations that have these measures."""
     for measures in dict.fromkeys(evaluation.measures for evaluation in evaluations):
         rows = list[Row]()
         for evaluation in evaluations:
             if evaluation.measures == measures:
-                rows += _rows(evaluation)
+                rows += _evaluation_rows(evaluation)
         yield Table(
-            caption, _columns(measures), tuple(rows), groups=("collection",), collapsed=True
+            caption,
+            _measure_columns(measures),
+            tuple(rows),
+            group_titles=("collection",),
+            collapsed=True,
         )
 
 
-def _rows(evaluation: Evaluation) -> Iterator[Row]:
-    """Yield the rows of one collection."""
+def _evaluation_rows(evaluation: Evaluation) -> Iterator[Row]:
+    """Yield a row for each ranker, below the name of the collection."""
     queries = counted(evaluation.queries, "query", "queries")
-    name = f"{evaluation.name} ({queries}, depth {evaluation.depth:,})"
+    heading = f"{evaluation.name} ({queries}, depth {evaluation.depth:,})"
     for ranker in evaluation.rankers:
-        yield Row((Cell(ranker), *_means(evaluation, ranker)), (name,))
+        yield Row((Cell(ranker), *_mean_cells(evaluation, ranker)), (heading,))
 
 
-def _tilts(study: TrainingStudy) -> Section:
-    """Lay out Relative Δ of every training, and how another side's documents move it."""
+def _tilt_section(study: TrainingStudy) -> Section:
+    """Return the section on the tilt of every ranker, and its difference between two sides."""
     measures = list(dict.fromkeys(tilt.measure for tilt in study.tilts))
     rows = list[Row]()
     for run, a, b in dict.fromkeys((tilt.run, tilt.a, tilt.b) for tilt in study.tilts):
         tilts = [tilt for tilt in study.tilts if (tilt.run, tilt.a, tilt.b) == (run, a, b)]
         rows.append(_tilt_row(study, run, tilts, measures))
-        changes = [c for c in study.tilt_changes if (c.run, c.a, c.b) == (run, a, b)]
+        changes = [
+            change
+            for change in study.tilt_changes
+            if (change.run, change.a, change.b) == (run, a, b)
+        ]
         if changes:
             difference = Cell(f"minus trained on {study.reference}", emphasis="quiet")
-            rows.append(Row((difference, *(moved(change, "quiet") for change in changes))))
+            rows.append(Row((difference, *(change_cell(change, "quiet") for change in changes))))
     note = (
         f"In %; + favours {study.reference}. Minus: the paired difference in points. "
         "* corrected p < .05 (Holm)."
     )
     caption = "Relative Δ on the answers of both sides"
-    table = Table(caption, _columns(measures), tuple(rows), note, collapsed=True)
+    table = Table(caption, _measure_columns(measures), tuple(rows), note, collapsed=True)
     title = "What training on either side does to the source bias"
     return Section("tilt", title, blocks=(table,) if rows else (), short_title="Tilt")
 
@@ -205,18 +221,21 @@ def _tilts(study: TrainingStudy) -> Section:
 def _tilt_row(
     study: TrainingStudy, run: str, tilts: Sequence[Effect], measures: Sequence[str]
 ) -> Row:
-    """Return the row of one ranker's Relative Δ."""
-    has_seeds = len({ranker.seed for ranker in study.rankers}) > 1
-    names = {ranker.run: ranker.name for ranker in study.rankers}
-    name = run if has_seeds else names.get(run, run)
+    """Return the row of one ranker's Relative Δ, with an empty cell for a measure without one.
+
+    A run's name also has the seed, which only matters where there are several.
+    """
+    has_several_seeds = len({ranker.seed for ranker in study.rankers}) > 1
+    ranker_names = {ranker.run: ranker.name for ranker in study.rankers}
+    name = run if has_several_seeds else ranker_names.get(run, run)
     cells = dict.fromkeys(measures, Cell(""))
     for tilt in tilts:
-        cells[tilt.measure] = estimate(tilt, signed, significance_star(tilt))
+        cells[tilt.measure] = estimate_cell(tilt, signed, significance_star(tilt))
     return Row((Cell(name), *cells.values()), rule=True)
 
 
-def _domains(study: TrainingStudy) -> Section:
-    """Lay out Table 3 of the paper, with the differences of rankers below their means."""
+def _domain_section(study: TrainingStudy) -> Section:
+    """Return the section on effectiveness by domain of queries (Table 3 of Askari et al.)."""
     tables = tuple(
         _domain_table(study, evaluation)
         for evaluation in study.of_kind("supervised")
@@ -227,91 +246,97 @@ def _domains(study: TrainingStudy) -> Section:
 
 
 def _domain_table(study: TrainingStudy, evaluation: Evaluation) -> Table:
-    """Return the table of one collection by domain."""
+    """Return the table of one collection by domain, with differences of rankers below means."""
     rows = list[Row]()
-    for group in evaluation.groups:
+    for domain in evaluation.groups:
         for ranker in evaluation.rankers:
-            rows.append(Row((Cell(ranker), *_means(evaluation, ranker, group)), (group,)))
-        rows += _difference_rows(study, evaluation, group)
+            rows.append(Row((Cell(ranker), *_mean_cells(evaluation, ranker, domain)), (domain,)))
+        rows += _difference_rows(study, evaluation, domain)
     return Table(
         caption=f"{evaluation.name}, by domain",
-        columns=_columns(evaluation.measures),
+        columns=_measure_columns(evaluation.measures),
         rows=tuple(rows),
         note="In %, differences in points. * corrected p < .05. "
         "All tests are corrected in each domain.",
-        groups=("domain",),
+        group_titles=("domain",),
         collapsed=True,
     )
 
 
-def _difference_rows(study: TrainingStudy, evaluation: Evaluation, group: str) -> Iterator[Row]:
-    """Yield the rows of differences between training sources."""
+def _difference_rows(study: TrainingStudy, evaluation: Evaluation, domain: str) -> Iterator[Row]:
+    """Yield the rows of differences between two rankers of a body, trained on two sides."""
     for body, new, old in study.contrasts:
-        changes = [evaluation.difference(new, old, m, group) for m in evaluation.measures]
+        changes = [
+            evaluation.difference(new, old, measure, domain) for measure in evaluation.measures
+        ]
         if any(changes):
-            difference = Cell(_difference_name(body, new, old), emphasis="quiet")
-            cells = (moved(change, "quiet") if change else Cell("") for change in changes)
-            yield Row((difference, *cells), (group,))
+            name = Cell(_difference_name(body, new, old), emphasis="quiet")
+            cells = (change_cell(change, "quiet") if change else Cell("") for change in changes)
+            yield Row((name, *cells), (domain,))
 
 
 def _difference_name(body: str, new: str, old: str) -> str:
-    """Name a difference of two rankers of one body: ``minilm, llm minus human``."""
-    front = f"{body} trained on "
-    return f"{body}, {new.removeprefix(front)} minus {old.removeprefix(front)}"
+    """Name a difference of two rankers of one body: ``minilm, llm minus human``.
+
+    The names of rankers are ``minilm trained on llm`` and ``minilm trained on human``.
+    """
+    prefix = f"{body} trained on "
+    return f"{body}, {new.removeprefix(prefix)} minus {old.removeprefix(prefix)}"
 
 
-def _overlaps(study: TrainingStudy) -> Section:
-    """Lay out how many words of queries their answers share."""
-    shares = {
+def _overlap_section(study: TrainingStudy) -> Section:
+    """Return the section on the share of a query's words that occur in an answer to it."""
+    statistics = {
         "mean": "mean",
         "lowest quarter below": "low",
         "median": "median",
         "highest quarter above": "high",
     }
-    columns: tuple[ColumnOf, ...] = (
+    columns: tuple[ColumnSpec, ...] = (
         (name_column("answers"), attrgetter("source")),
-        ("judged pairs", number_of("pairs", count)),
-        *((title, partial(_share, field=field)) for title, field in shares.items()),
+        ("judged pairs", number_cells("pairs", with_commas)),
+        *((title, partial(_overlap_cell, field=field)) for title, field in statistics.items()),
     )
     note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
-    table = tabulated(
+    table = make_table(
         "Words of a query that stand in an answer to it, in %", study.overlaps, columns, note=note
     )
     return Section("overlap", "Shared words", blocks=(table,) if study.overlaps else ())
 
 
-def _share(overlap: AnswerOverlap, field: str) -> Cell:
-    """Print a share."""
-    return number(getattr(overlap, field), percent)
+def _overlap_cell(overlap: AnswerOverlap, field: str) -> Cell:
+    """Return the cell of a statistic of the overlaps, such as their mean."""
+    return number_cell(getattr(overlap, field), percent)
 
 
-def _curve(study: TrainingStudy) -> Section:
-    """Lay out effectiveness by the number of documents that were learned from.
-
-    The figure has a line for each body and number of the reference's documents.
-    """
+def _curve_section(study: TrainingStudy) -> Section:
+    """Return the section on effectiveness by the number of documents that were learned from."""
     blocks: list[Any] = []
     for evaluation in study.of_kind("curve"):
-        blocks += _tables([evaluation], "Trained on a number of documents")
+        blocks += _evaluation_tables([evaluation], "Trained on a number of documents")
         blocks.append(PageBlocks(make=partial(_curve_figure, study, evaluation)))
     return Section("curve", "Augmentation", blocks=tuple(blocks))
 
 
 def _curve_figure(study: TrainingStudy, evaluation: Evaluation) -> Iterator[Figure]:
-    """Yield the figures of effectiveness by the number of documents."""
-    trained = {ranker.name: ranker for ranker in study.rankers}
+    """Yield the figure of effectiveness by the number of documents.
+
+    It has a line for each body and number of the reference's documents, and a point for each number
+    of further documents.
+    """
+    trained_rankers = {ranker.name: ranker for ranker in study.rankers}
     series: dict[str, list[Point]] = {}
     for name in evaluation.rankers:
-        if name not in trained:
+        if name not in trained_rankers:
             continue
-        x, line = _augmented(trained[name], study.reference)
-        series.setdefault(line, []).append(_curve_point(evaluation, name, study.primary, x))
+        further, line = _training_size(trained_rankers[name], study.reference)
+        series.setdefault(line, []).append(_curve_point(evaluation, name, study.primary, further))
     if not series:
         return
     for points in series.values():
         points.sort(key=attrgetter("x"))
-    has_seeds = any(len(seeds.values) > 1 for seeds in evaluation.seeds)
-    units = "seeds (Student's t)" if has_seeds else "queries (bootstrap)"
+    has_several_seeds = any(len(seeds.values) > 1 for seeds in evaluation.seeds)
+    units = "seeds (Student's t)" if has_several_seeds else "queries (bootstrap)"
     yield Figure(
         f"Augmentation: {study.primary} by documents learned from",
         f"Bars: 95 % intervals over {units}.",
@@ -319,15 +344,21 @@ def _curve_figure(study: TrainingStudy, evaluation: Evaluation) -> Iterator[Figu
     )
 
 
-def _augmented(ranker: TrainedRanker, reference: str) -> tuple[float, str]:
-    """Return how many documents of other sides a ranker learned from, and the name of its line."""
-    further = dict(ranker.limits)
-    reference_count = further.pop(reference, 0)
-    return float(sum(further.values())), f"{ranker.body}, {reference_count:,} {reference}"
+def _training_size(ranker: TrainedRanker, reference: str) -> tuple[float, str]:
+    """Return the number of documents of other sides that a ranker learned from, and its line.
+
+    The name of the line has the number of documents of the reference.
+    """
+    counts = dict(ranker.limits)
+    reference_count = counts.pop(reference, 0)
+    return float(sum(counts.values())), f"{ranker.body}, {reference_count:,} {reference}"
 
 
 def _curve_point(evaluation: Evaluation, ranker: str, measure: str, x: float) -> Point:
-    """Return a ranker, as a point of a curve."""
+    """Return the point of a ranker at `x`, its number of further documents.
+
+    Its interval is over seeds where there are enough of them, and over queries otherwise.
+    """
     mean = evaluation.mean(ranker, measure)
     low, high = mean.low, mean.high
     for seeds in evaluation.seeds:
@@ -343,11 +374,13 @@ def _curve_point(evaluation: Evaluation, ranker: str, measure: str, x: float) ->
     )
 
 
-def _spread(study: TrainingStudy) -> Section:
-    """Lay out the means that other seeds give."""
+def _seed_section(study: TrainingStudy) -> Section:
+    """Return the section on the means of rankers that were trained with several seeds."""
     rows = list[Row]()
     for evaluation in study.evaluations:
-        rows += [_seeds_row(evaluation, s) for s in evaluation.seeds if len(s.values) > 1]
+        rows += [
+            _seeds_row(evaluation, seeds) for seeds in evaluation.seeds if len(seeds.values) > 1
+        ]
     columns = (
         name_column("ranker"),
         text_column("collection"),
@@ -368,7 +401,7 @@ def _seeds_row(evaluation: Evaluation, seeds: SeedValues) -> Row:
             Cell(seeds.ranker),
             Cell(evaluation.name),
             Cell(seeds.measure),
-            number(seeds.mean, percent),
+            number_cell(seeds.mean, percent),
             deviation,
             Cell(", ".join(map(percent, seeds.values))),
         )

@@ -1,4 +1,10 @@
-"""An explanation: the question, numbers, effect sizes and findings of each probe."""
+"""The document of an explanation: how texts of two sides differ, and what goes with a tilt.
+
+A *probe* measures a property of texts, such as their perplexity, and says how each *source* differs
+from its twins in the *reference* (a twin is the version of the same document). *Effect sizes* are
+those differences in standard deviations (Hedges' g). An *attributed gap* is a difference in scores
+between two sides that was split into parts by the properties that go with it.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +47,17 @@ from ranktilt.reporting.views.check.text_features import effect_chart, effect_fi
 from ranktilt.reporting.views.explain.gap_chart import ALL, GapMark, GapScale, gap_chart
 from ranktilt.reporting.views.explain.theorem_chart import theorem_chart
 
-_SMALL_PART = 0.1
+_SMALL_NUMBER = 0.1
+"""Numbers below it need more than two decimals."""
 _ALWAYS_PRINTED = 4
-"""Columns that a narrow terminal prints besides the first; the last columns go first."""
+"""Number of columns after the first that a narrow terminal never leaves out."""
 
 
 def view(explanation: Explanation) -> Document:
     """Return the document of an explanation.
 
-    It says first what goes with a gap, or what differs most, then lists all differences by size,
-    then each probe.
+    It first says what goes with a gap, or what differs most. Then it lists all differences by their
+    size, and after them what each probe measured.
     """
     effects = by_size(explanation)
     subject = "Explanation of" if explanation.attributed else "Texts of"
@@ -82,7 +89,10 @@ def _first_figure(
 
 
 def _attributed_chart(explanation: Explanation, attributed: GapAttributed) -> IntervalChart:
-    """Draw a gap between twins; its parts too, unless twins were chosen by their scores."""
+    """Draw a gap between twins and its parts.
+
+    Of twins that a ranker retrieved, which were so chosen by their scores, only the gap is drawn.
+    """
     parts = list[GapMark]()
     if not attributed.is_of_retrieved:
         parts = _part_marks(explanation, attributed)
@@ -104,39 +114,46 @@ def _attributed_chart(explanation: Explanation, attributed: GapAttributed) -> In
 
 
 def _part_marks(explanation: Explanation, attributed: GapAttributed) -> list[GapMark]:
-    """Return the parts of a gap by size, and what remains."""
+    """Return the parts of a gap by size, and what remains as the last; empty where there are none.
+
+    They are the series of the figure that belongs to the table with this finding.
+    """
     for result in explanation.results:
         for table, figure in zip(result.tables, result.figures, strict=False):
             if attributed in table.findings:
-                marks = [_part_mark(name, ends) for name, ends in figure.series.items()]
+                marks = [_part_mark(name, numbers) for name, numbers in figure.series.items()]
                 remains, *parts = marks
                 return [*sorted(parts, key=lambda mark: -abs(mark.value)), remains]
     return []
 
 
-def _part_mark(name: str, ends: Sequence[float]) -> GapMark:
-    """Return a part of a gap, as a chart draws it."""
-    value, low, high = ends
+def _part_mark(name: str, numbers: Sequence[float]) -> GapMark:
+    """Return the mark of a part of a gap, from its value and both ends of its interval."""
+    value, low, high = numbers
     is_shown = not low <= 0 <= high
     return GapMark(label=name, value=value, low=low, high=high, is_shown=is_shown)
 
 
 def _sections(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[Section]:
-    """Answer the reader's question first, then show what each probe measured."""
-    answers = [result for result in explanation.results if result.tables]
-    yield from map(_section, answers)
+    """Yield the sections of probes with tables, then effect sizes, then those of other probes.
+
+    A probe with tables, such as one that attributes a gap, answers the reader's question.
+    """
+    with_tables = [result for result in explanation.results if result.tables]
+    yield from map(_probe_section, with_tables)
     if effects:
-        yield _differences(explanation, effects)
+        yield _effect_section(explanation, effects)
     for result in explanation.results:
-        if result not in answers:
-            yield replace(_section(result), collapsed=len(explanation.results) > 1)
+        if result not in with_tables:
+            yield replace(_probe_section(result), collapsed=len(explanation.results) > 1)
     yield provenance(explanation.spec)
 
 
 def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Iterator[Sentence]:
-    """Say the largest difference, the others, and the findings of each probe; nothing twice."""
-    in_headline = 0 if explanation.attributed else 1
-    texts = [headline(explanation), *_other_differences(effects, in_headline)]
+    """Yield the headline, all other differences, and the findings of each probe, none twice."""
+    # The headline is a gap or, without one, the largest difference.
+    count_in_headline = 0 if explanation.attributed else 1
+    texts = [headline(explanation), *_other_differences(effects, count_in_headline)]
     for result in explanation.results:
         if result.tables:
             texts += [findings_words(table.findings) for table in result.tables]
@@ -147,30 +164,39 @@ def _sentences(explanation: Explanation, effects: Sequence[EffectSize]) -> Itera
             yield Sentence(text, emphasis="" if index else "strong")
 
 
-def _other_differences(effects: Sequence[EffectSize], in_headline: int) -> Iterator[str]:
-    """Say in which properties a difference is shown, and in which none is or could be.
+def _other_differences(effects: Sequence[EffectSize], count_in_headline: int) -> Iterator[str]:
+    """Say in which properties texts differ, in which no difference is shown, and which failed.
 
-    The first ones, as many as are in the headline, are not said again.
+    The first properties that differ, as many as are in the headline, are left out.
     """
     different = list(dict.fromkeys(effect.quantity for effect in effects if effect.is_shown))
-    known = dict.fromkeys(effect.quantity for effect in effects if not math.isnan(effect.g))
-    unknown = dict.fromkeys(effect.quantity for effect in effects if effect.quantity not in known)
-    alike = [name for name in known if name not in different]
-    if different[in_headline:]:
-        lead = "Also different:" if in_headline else "The texts differ in"
-        yield f"{lead} {join_words(different[in_headline:])}."
-    if different and alike:
-        yield f"No difference is shown in {join_words(alike)}."
-    if unknown:
-        yield f"Twins could not be compared in {join_words(list(unknown))}."
+    defined = dict.fromkeys(effect.quantity for effect in effects if not math.isnan(effect.g))
+    undefined = dict.fromkeys(
+        effect.quantity for effect in effects if effect.quantity not in defined
+    )
+    undistinguished = [quantity for quantity in defined if quantity not in different]
+    further = different[count_in_headline:]
+    if further:
+        lead = "Also different:" if count_in_headline else "The texts differ in"
+        yield f"{lead} {join_words(further)}."
+    if different and undistinguished:
+        yield f"No difference is shown in {join_words(undistinguished)}."
+    if undefined:
+        yield f"Twins could not be compared in {join_words(list(undefined))}."
 
 
-def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Section:
-    """List every effect size: properties by their largest one, the sources of each together."""
+def _effect_section(explanation: Explanation, effects: Sequence[EffectSize]) -> Section:
+    """Return the section on every effect size, ordered by property and then by source.
+
+    `effects` are sorted by size, so a property stands where its largest effect is.
+    """
     properties = list(dict.fromkeys(effect.quantity for effect in effects))
     ordered = sorted(
         effects,
-        key=lambda e: (properties.index(e.quantity), explanation.sources.index(e.source)),
+        key=lambda effect: (
+            properties.index(effect.quantity),
+            explanation.sources.index(effect.source),
+        ),
     )
     blocks: tuple[Block, ...] = (
         effect_table("Effect sizes", ordered, explanation.reference),
@@ -181,26 +207,27 @@ def _differences(explanation: Explanation, effects: Sequence[EffectSize]) -> Sec
 
 
 def _effect_figures(effects: Sequence[EffectSize], reference: str) -> Iterator[Figure]:
-    """Yield the figure of effect sizes, where there is one."""
+    """Yield the figure of effect sizes; nothing where none is defined."""
     figure = effect_figure(effects, reference)
     if figure is not None:
         yield figure
 
 
-def _section(result: ProbeResult) -> Section:
-    """Return a probe's numbers and notes, below its question."""
-    blocks: list[Block] = [_table(table) for table in result.tables]
+def _probe_section(result: ProbeResult) -> Section:
+    """Return the section of a probe: its numbers and remarks, below its question."""
+    blocks: list[Block] = [_probe_table(table) for table in result.tables]
     remarks = tuple(_remarks(result))
     if remarks:
-        is_note = all(remark.emphasis == "quiet" for remark in remarks)
-        blocks.append(Lines(lines=remarks, collapsed=is_note))
+        are_notes = all(remark.emphasis == "quiet" for remark in remarks)
+        blocks.append(Lines(lines=remarks, collapsed=are_notes))
     if result.rows and not result.tables:
-        blocks.append(_table(_table_of_rows(result)))
+        blocks.append(_probe_table(_table_of_rows(result)))
     blocks.append(PageBlocks(make=partial(_figures, result)))
-    question, mark, lead = result.question.partition("? ")
+    # The first question is the title; what follows it is the lead.
+    question, question_mark, lead = result.question.partition("? ")
     return Section(
         name=result.probe,
-        title=f"{question}{mark.strip()}",
+        title=f"{question}{question_mark.strip()}",
         lead=(lead,) if lead else (),
         blocks=tuple(blocks),
         titled=True,
@@ -209,7 +236,10 @@ def _section(result: ProbeResult) -> Section:
 
 
 def _remarks(result: ProbeResult) -> Iterator[Sentence]:
-    """Say the summary, unless a table or an effect size says the same, then notes and paper."""
+    """Yield the summary, the notes, and the paper that the probe follows.
+
+    There is no summary where a table or an effect size says the same.
+    """
     has_effects = any(not math.isnan(effect.g) for effect in result.effects)
     if not result.tables and not has_effects:
         yield Sentence(result.summary)
@@ -219,23 +249,23 @@ def _remarks(result: ProbeResult) -> Iterator[Sentence]:
 
 
 def _table_of_rows(result: ProbeResult) -> ProbeTable:
-    """Return the rows of a probe that lays out no table itself as one."""
+    """Return the rows of a probe that has no tables as a single table."""
     decimals = {}
-    for name in result.rows[0]:
-        decimals[name] = _digits([row[name] for row in result.rows])
+    for column in result.rows[0]:
+        decimals[column] = _digits([row[column] for row in result.rows])
     return ProbeTable(title="Numbers", rows=tuple(result.rows), decimals=decimals, findings=())
 
 
 def _figures(result: ProbeResult) -> Iterator[Figure]:
-    """Yield the figures of a probe."""
+    """Yield the figures of a probe, without those whose values are all 0 or undefined."""
     for figure in result.figures:
         # Without a query no document has a share of query words, and there is nothing to draw.
         if any(np.any(np.nan_to_num(values)) for values in figure.series.values()):
-            yield _figure(figure, result.probe)
+            yield _probe_figure(figure, result.probe)
 
 
-def _figure(figure: ProbeFigure, probe: str) -> Figure:
-    """Draw what a probe measured."""
+def _probe_figure(figure: ProbeFigure, probe: str) -> Figure:
+    """Draw what a probe measured, as a histogram, curves, or values with intervals."""
     layouts = {
         "perplexity": "dai-fig9",
         "spectrum": "dai-fig8" if len(figure.series) > 1 else "dai-fig7",
@@ -248,7 +278,7 @@ def _figure(figure: ProbeFigure, probe: str) -> Figure:
         marks = []
         for name, (value, low, high) in figure.series.items():
             marks.append(Mark(label=name, value=value, low=low, high=high))
-        drawing = forest({"": marks}, x=figure.axis, reached=figure.edges)
+        drawing = forest({"": marks}, x=figure.axis, also_covered=figure.edges)
     return Figure(
         title=figure.title,
         description=findings_words(figure.findings),
@@ -258,18 +288,21 @@ def _figure(figure: ProbeFigure, probe: str) -> Figure:
     )
 
 
-def _table(table: ProbeTable) -> Table:
-    """Lay rows out; a number with its interval is one cell."""
-    columns = [_column(table, index) for index in range(len(table.rows[0]))]
-    rows = tuple(Row(tuple(_cells(table, row))) for row in table.rows)
+def _probe_table(table: ProbeTable) -> Table:
+    """Return a probe's table, with a number and its interval in one cell."""
+    columns = [_probe_column(table, index) for index in range(len(table.rows[0]))]
+    rows = tuple(Row(tuple(_row_cells(table, row))) for row in table.rows)
     return Table(table.title, tuple(columns), rows, collapsed=True)
 
 
-def _column(table: ProbeTable, index: int) -> Column:
-    """Return the head of a column; the first one names the rows, and later ones may be left out."""
+def _probe_column(table: ProbeTable, index: int) -> Column:
+    """Return the column at an index of a probe's table; the first one names the rows.
+
+    A narrow terminal leaves out the last columns first.
+    """
     titles = list(table.rows[0])
     title = titles[index]
-    texts = [_text(table, row, title) for row in table.rows]
+    texts = [_cell_text(table, row, title) for row in table.rows]
     return Column(
         title=title,
         number=not any(_is_word(text) for text in texts),
@@ -279,23 +312,24 @@ def _column(table: ProbeTable, index: int) -> Column:
 
 
 def _is_word(text: str) -> bool:
-    """Tell whether a cell holds words, not a number."""
+    """Tell whether a cell's text begins with a letter, so that it is no number or interval."""
     return text.strip("–[")[:1].isalpha()
 
 
-def _cells(table: ProbeTable, row: Mapping[str, Any]) -> Iterator[Cell]:
-    """Yield the cells of a row."""
-    for name, value in row.items():
-        yield Cell(_text(table, row, name), value if isinstance(value, int | float) else None)
+def _row_cells(table: ProbeTable, row: Mapping[str, Any]) -> Iterator[Cell]:
+    """Yield the cells of a row of a probe's table."""
+    for column, value in row.items():
+        number = value if isinstance(value, int | float) else None
+        yield Cell(_cell_text(table, row, column), number)
 
 
-def _text(table: ProbeTable, row: Mapping[str, Any], name: str) -> str:
-    """Write a value in the decimals of its column."""
-    return _number(row[name], table.decimals.get(name, 2))
+def _cell_text(table: ProbeTable, row: Mapping[str, Any], column: str) -> str:
+    """Print a row's value in a column, with the decimals of the column."""
+    return _value_text(row[column], table.decimals.get(column, 2))
 
 
 def _legend(explanation: Explanation) -> Iterator[str]:
-    """Yield notes, and what numbers mean."""
+    """Yield the notes, and a sentence on effect sizes."""
     yield from note_sentences(explanation.notes)
     if any(result.effects for result in explanation.results):
         yield (
@@ -306,23 +340,24 @@ def _legend(explanation: Explanation) -> Iterator[str]:
 
 
 def _digits(column: Sequence[Any]) -> int:
-    """Return the decimals that suit all numbers of a column.
+    """Return the number of decimals that suits all numbers of a column.
 
-    None where all are whole numbers, three or more where some are small.
+    0 for whole numbers, 2 for others, 3 where some are small, and 4 where all are.
     """
-    sizes = [abs(v) for v in column if isinstance(v, int | float) and v and math.isfinite(v)]
+    numbers = [value for value in column if isinstance(value, int | float)]
+    sizes = [abs(number) for number in numbers if number and math.isfinite(number)]
     if all(size == round(size) for size in sizes):
         return 0
-    if min(sizes) >= _SMALL_PART:
+    if min(sizes) >= _SMALL_NUMBER:
         return 2
-    return 3 if max(sizes) >= _SMALL_PART else 4
+    return 3 if max(sizes) >= _SMALL_NUMBER else 4
 
 
-def _number(value: Any, digits: int) -> str:
-    """Write a value, with an interval where it has one."""
+def _value_text(value: Any, digits: int) -> str:
+    """Print a value of a probe's table: a text, a number, or a number with its interval."""
     if isinstance(value, str):
         return value
     if isinstance(value, Sequence):
-        middle, *ends = (always_signed(number, digits) for number in value)
-        return f"{middle} [{', '.join(ends)}]"
+        estimate, low, high = (always_signed(number, digits) for number in value)
+        return f"{estimate} [{low}, {high}]"
     return DASH if value is None else short_decimal(value, digits)

@@ -1,4 +1,10 @@
-"""Effects of factors: a table, a forest plot, the source before and after, and edits."""
+"""The document of a factorial experiment on texts: what each change does to ranks or citations.
+
+A *factor* is a change of a text, such as a shorter one, with a level ``low`` (usually the original)
+and ``high``; a *version* is a text with a level of each factor. An *effect* is the mean outcome at
+high minus that at low. The *estimands* are the outcomes that effects are computed for. The *source*
+is the factor of who wrote the text. *Adoption* is the share of other documents with the same edit.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +24,15 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
@@ -40,14 +46,14 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
+    estimate_cell,
     interval,
-    number_of,
+    number_cells,
     p_value,
     percent,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.explaining.factors import (
@@ -66,18 +72,17 @@ _QUESTIONS = {
     "others held": "source, other factors held fixed",
     "others as is": "source, where all others are as is",
 }
-"""Words for a question about the source."""
+"""Title of the row of each question about the source."""
 
-_AMONG_RANKS = (
+_RANK_LEGEND = (
     "Ranks are among all other documents, each in a random one of its versions; versions not "
     "retrieved rank below all others."
 )
-_FROM_ANSWERS = (
+_CITATION_LEGEND = (
     "Cited: percent of the answers that cite a version of those that read it; cited first: before "
     "all others. Versions are compared within a document and query, or within a query where it is "
     "asked once."
 )
-"""What the outcomes are."""
 
 
 def view(effects: FactorEffects) -> Document:
@@ -97,106 +102,121 @@ def view(effects: FactorEffects) -> Document:
 
 
 def _sections(effects: FactorEffects) -> Iterator[Section]:
-    """Answer what each change does, then whether it is the source, and whether an edit pays."""
+    """Yield the sections on effects, on the source, on adoption, on factors, and on inputs."""
     effect_blocks: tuple[Block, ...] = (
-        _effects(effects),
-        PageBlocks(make=partial(_forest, effects)),
+        _effect_table(effects),
+        PageBlocks(make=partial(_effect_figure, effects)),
     )
     outcome = "a citation" if effects.of_citations else "a rank"
     question = f"What does each change do to {outcome}, and how do changes interact?"
     yield Section("effects", question, blocks=effect_blocks, short_title="Effects")
-    sources = tuple(_sources(effects))
-    if sources:
+    if effects.sources:
         question = "Is it who wrote a text, or what comes with it?"
-        yield Section("source", question, blocks=sources, short_title="Source")
-    adoptions = tuple(_adoptions(effects))
-    if adoptions:
+        yield Section("source", question, blocks=(_source_table(effects),), short_title="Source")
+    if effects.adoptions:
         question = "Does an edit still pay as more documents make it?"
-        yield Section("adoption", question, blocks=adoptions, short_title="Adoption")
+        yield Section(
+            "adoption", question, blocks=(_adoption_table(effects),), short_title="Adoption"
+        )
     yield Section(
-        "factors", "What was changed?", blocks=(_factors(effects),), short_title="Factors"
+        "factors", "What was changed?", blocks=(_factor_table(effects),), short_title="Factors"
     )
     yield provenance(effects.spec, note_sentences(effects.notes))
 
 
-def _effects(effects: FactorEffects) -> Table:
-    """Lay out a row for each effect, with a column for each estimand."""
-    rows = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
-    columns: list[ColumnOf] = [(name_column("effect"), attrgetter("effect"))]
-    for number_of_estimand, estimand in enumerate(effects.estimands):
+def _effect_table(effects: FactorEffects) -> Table:
+    """Return the table with a row for each effect and a column for each estimand."""
+    effect_of = {(row.ranker, row.effect, row.estimand): row for row in effects.rows}
+    columns: list[ColumnSpec] = [(name_column("effect"), attrgetter("effect"))]
+    for index, estimand in enumerate(effects.estimands):
         unit = UNITS[estimand]
-        drop_order = max(4 - number_of_estimand, 0) if number_of_estimand else 0
-        head = Column(f"{unit.name}, {unit.unit}", hint=unit.meaning, drop_order=drop_order)
-        columns.append((head, partial(_cell, rows, estimand)))
+        # The first estimand stays; of the others a narrow terminal leaves out the last first.
+        drop_order = max(4 - index, 0) if index else 0
+        column = Column(f"{unit.name}, {unit.unit}", hint=unit.meaning, drop_order=drop_order)
+        columns.append((column, partial(_effect_cell, effect_of, estimand)))
         if estimand == effects.primary:
-            columns.append((Column("corrected p", drop_order=6), number_of("p_corrected", p_value)))
-            columns.append((Column("detectable", drop_order=5), number_of("detectable", decimal)))
-    return tabulated(
+            columns.append(
+                (Column("corrected p", drop_order=6), number_cells("p_corrected", p_value))
+            )
+            columns.append(
+                (Column("detectable", drop_order=5), number_cells("detectable", decimal))
+            )
+    return make_table(
         "Effects, high minus low",
         _sorted_rows(effects),
         columns,
-        group=lambda row: (row.ranker,),
-        groups=("engine" if effects.of_citations else "ranker",),
+        group_of=lambda row: (row.ranker,),
+        group_titles=("engine" if effects.of_citations else "ranker",),
         collapsed=True,
     )
 
 
 def _sorted_rows(effects: FactorEffects) -> list[FactorEffect]:
-    """Return the effects on the first estimand, of each ranker the largest first."""
+    """Return the effects on the primary estimand, those of each ranker by size."""
     rows = list[FactorEffect]()
     for ranker in effects.rankers:
         rows += by_size(effects.of(effects.primary, ranker))
     return rows
 
 
-def _cell(rows: dict[tuple[str, str, str], FactorEffect], estimand: str, of: FactorEffect) -> Cell:
-    """Print an effect on one estimand; a dash where there is none."""
-    row = rows.get((of.ranker, of.effect, estimand))
-    if row is None:
+def _effect_cell(
+    effect_of: dict[tuple[str, str, str], FactorEffect], estimand: str, row: FactorEffect
+) -> Cell:
+    """Return the cell of a row's effect on one estimand; a dash where there is none.
+
+    `effect_of` has the effects by ranker, name and estimand; `row` is that on the primary estimand.
+    """
+    effect = effect_of.get((row.ranker, row.effect, estimand))
+    if effect is None:
         return Cell("–")
     show = partial(signed, digits=UNITS[estimand].digits)
-    return estimate(row, show, "*" * row.is_shown, emphasis="strong" if row.is_shown else "")
+    if effect.is_shown:
+        return estimate_cell(effect, show, "*", emphasis="strong")
+    return estimate_cell(effect, show)
 
 
 def _first_figure(effects: FactorEffects) -> Iterator[IntervalChart]:
-    """Draw what each treatment does to a text, the largest effects of all rankers."""
-    mains = by_size(row for row in effects.of(effects.primary) if not row.interaction)
-    if not mains:
+    """Draw what each factor does to a text, the largest effects of all rankers.
+
+    Interactions of two factors are not drawn.
+    """
+    main_effects = by_size(row for row in effects.of(effects.primary) if not row.interaction)
+    if not main_effects:
         return
     factors = {factor.name: factor for factor in effects.factors}
     unit = UNITS[effects.primary].unit
     rows = []
-    for row in mains[:MOST_ROWS]:
+    for effect in main_effects[:MOST_ROWS]:
         reading = IntervalReading(
-            mark=IntervalMark(value=row.value, low=row.low, high=row.high),
-            text=f"{signed(row.value)} {unit} {interval(row.low, row.high)}",
-            tone="" if row.is_shown else "unsure",
+            mark=IntervalMark(value=effect.value, low=effect.low, high=effect.high),
+            text=f"{signed(effect.value)} {unit} {interval(effect.low, effect.high)}",
+            tone="" if effect.is_shown else "unsure",
         )
-        note = row.ranker if len(effects.rankers) > 1 else ""
-        label = treatment(factors[row.effect])
+        note = effect.ranker if len(effects.rankers) > 1 else ""
+        label = treatment(factors[effect.effect])
         rows.append(IntervalRow(label=label, readings=(reading,), note=note))
-    drawn = (
-        f" Drawn: {len(rows)} of {len(mains)} effects, the largest." if mains[MOST_ROWS:] else ""
-    )
-    title, sides = "What each change does to the rank of a text", ("◀ costs ranks", "lifts it ▶")
-    unchanged = "no change of rank"
+    drawn = ""
+    if len(rows) < len(main_effects):
+        drawn = f" Drawn: {len(rows)} of {len(main_effects)} effects, the largest."
     if effects.of_citations:
-        title, sides = (
-            "How often a text is cited with each change",
-            ("◀ less often", "more often ▶"),
-        )
+        title = "How often a text is cited with each change"
+        sides = ("◀ less often", "more often ▶")
         unchanged = "cited as often as without the change"
+    else:
+        title = "What each change does to the rank of a text"
+        sides = ("◀ costs ranks", "lifts it ▶")
+        unchanged = "no change of rank"
     yield interval_chart(
         title,
         f"Black: {unchanged}. Line: 95 % interval. Grey: no effect is shown.{drawn}",
         rows,
-        scales=[unit],
+        scale_titles=[unit],
         sides=sides,
     )
 
 
-def _forest(effects: FactorEffects) -> Iterator[Figure]:
-    """Yield the figure of all effects."""
+def _effect_figure(effects: FactorEffects) -> Iterator[Figure]:
+    """Yield the figure of all effects on the primary estimand, those of each ranker by size."""
     marks = {}
     for ranker in effects.rankers:
         rows = by_size(effects.of(effects.primary, ranker))
@@ -210,92 +230,89 @@ def _forest(effects: FactorEffects) -> Iterator[Figure]:
             )
             for row in rows
         ]
-    title = "What each factor does to the rank"
-    says = (
-        "Ranks that a version moves up, high minus low, with the 95 % interval; right of 0, the "
-        "factor lifts a text."
-    )
     if effects.of_citations:
         title = "What each factor does to citations"
-        says = (
+        description = (
             "Percent of the answers that cite a version, high minus low, with the 95 % interval; "
             "right of 0, the factor makes answers cite a text more often."
         )
+    else:
+        title = "What each factor does to the rank"
+        description = (
+            "Ranks that a version moves up, high minus low, with the 95 % interval; right of 0, "
+            "the factor lifts a text."
+        )
     drawing = forest(marks, x=UNITS[effects.primary].unit)
-    yield Figure(title, says, drawing, collapsed=True)
+    yield Figure(title, description, drawing, collapsed=True)
 
 
-def _sources(effects: FactorEffects) -> Iterator[Table]:
-    """Lay out the effect of the source, alone and with the other factors equal."""
-    if not effects.sources:
-        return
-    sources = {(row.ranker, row.question, row.estimand): row for row in effects.sources}
-    columns: list[ColumnOf] = [(name_column("effect"), _question)]
+def _source_table(effects: FactorEffects) -> Table:
+    """Return the table of the effect of the source, alone and with the other factors held equal."""
+    effect_of = {(row.ranker, row.question, row.estimand): row for row in effects.sources}
+    columns: list[ColumnSpec] = [(name_column("effect"), _question_words)]
     for estimand in effects.estimands:
         unit = UNITS[estimand]
-        cell = partial(_source_cell, sources, estimand)
-        columns.append((f"{unit.name}, {unit.unit}", cell))
-    yield tabulated(
+        make_cell = partial(_source_cell, effect_of, estimand)
+        columns.append((f"{unit.name}, {unit.unit}", make_cell))
+    return make_table(
         "Text by a model, before and after other factors are held fixed",
         [row for row in effects.sources if row.estimand == effects.primary],
         columns,
         note="Together: all high at once, minus the original; two-factor interactions cancel out.",
-        group=lambda row: (row.ranker,),
-        groups=("ranker",),
+        group_of=lambda row: (row.ranker,),
+        group_titles=("ranker",),
         collapsed=True,
     )
 
 
 def _source_cell(
-    sources: dict[tuple[str, Question, str], SourceEffect], estimand: str, row: SourceEffect
+    effect_of: dict[tuple[str, Question, str], SourceEffect], estimand: str, row: SourceEffect
 ) -> Cell:
-    """Print an effect of the source on one estimand."""
-    effect = sources.get((row.ranker, row.question, estimand))
+    """Return the cell of an effect of the source on one estimand; a dash where there is none."""
+    effect = effect_of.get((row.ranker, row.question, estimand))
     if effect is None:
         return Cell("–")
-    return estimate(effect, partial(signed, digits=UNITS[estimand].digits))
+    return estimate_cell(effect, partial(signed, digits=UNITS[estimand].digits))
 
 
-def _question(row: SourceEffect) -> str:
-    """Return the words for a row's question."""
+def _question_words(row: SourceEffect) -> str:
+    """Return the title of a row: which question about the source it answers."""
     return _QUESTIONS[row.question].format(", ".join(row.factors))
 
 
-def _adoptions(effects: FactorEffects) -> Iterator[Table]:
-    """Lay out the effect of an edit as ever more documents have it."""
-    if not effects.adoptions:
-        return
-    without = {
+def _adoption_table(effects: FactorEffects) -> Table:
+    """Return the table of exposure with an edit and without it, as more documents make the edit."""
+    unedited = {
         (row.ranker, row.factor, row.share): row for row in effects.adoptions if not row.edited
     }
 
-    def without_edit(row: AdoptionEffect) -> Cell:
-        return estimate(without[row.ranker, row.factor, row.share], signed)
+    def unedited_cell(row: AdoptionEffect) -> Cell:
+        return estimate_cell(unedited[row.ranker, row.factor, row.share], signed)
 
-    columns: list[ColumnOf] = [
+    columns: list[ColumnSpec] = [
         (name_column("edit"), attrgetter("factor")),
-        ("others that edit, %", number_of("share", percent)),
-        ("exposure with the edit", lambda row: estimate(row, signed)),
-        ("exposure without it", without_edit),
+        ("others that edit, %", number_cells("share", percent)),
+        ("exposure with the edit", lambda row: estimate_cell(row, signed)),
+        ("exposure without it", unedited_cell),
     ]
     note = (
         "Points of 100 / log2(1 + rank), 0 if not retrieved, compared with the unedited document "
         "when nobody edits."
     )
-    yield tabulated(
+    return make_table(
         "Does an edit still pay as more documents make it?",
         [row for row in effects.adoptions if row.edited],
         columns,
         note=note,
-        group=lambda row: (row.ranker,),
-        groups=("ranker",),
+        group_of=lambda row: (row.ranker,),
+        group_titles=("ranker",),
         collapsed=True,
     )
 
 
-def _factors(effects: FactorEffects) -> Table:
-    """Return the table of factors."""
-    columns: list[ColumnOf] = [
+def _factor_table(effects: FactorEffects) -> Table:
+    """Return the table of factors, with what their two levels are."""
+    columns: list[ColumnSpec] = [
         (name_column("factor"), attrgetter("name")),
         (text_column("low"), attrgetter("low")),
         (text_column("high"), attrgetter("high")),
@@ -304,22 +321,25 @@ def _factors(effects: FactorEffects) -> Table:
             lambda row: "yes" if row.analysed else "no: its check failed",
         ),
     ]
-    return tabulated("Factors", effects.factors, columns, audience="page", collapsed=True)
+    return make_table("Factors", effects.factors, columns, audience="page", collapsed=True)
 
 
 def _legend(effects: FactorEffects) -> Iterator[str]:
-    """Say what the numbers are."""
+    """Yield sentences on the size of the experiment, on effects, and on their tests."""
     sizes = {}
     for row in effects.of(effects.primary):
-        size = (count(row.versions), count(row.origins), count(row.queries))
-        sizes[row.ranker] = "{} versions of {} documents under {} queries".format(*size)
-    alike = len(set(sizes.values())) == 1
-    for ranker, text in list(sizes.items())[: 1 if alike else None]:
-        yield f"{text}." if alike else f"{ranker}: {text}."
+        sizes[row.ranker] = (
+            f"{with_commas(row.versions)} versions of {with_commas(row.origins)} documents under "
+            f"{with_commas(row.queries)} queries"
+        )
+    if len(set(sizes.values())) == 1:
+        yield f"{next(iter(sizes.values()))}."
+    else:
+        yield from (f"{ranker}: {size}." for ranker, size in sizes.items())
     yield (
         "An effect is the mean of the versions where a factor is high minus the mean of the "
         "others; above 0, it lifts a text. a × b is half of what a's effect gains when b is high. "
-        f"{_FROM_ANSWERS if effects.of_citations else _AMONG_RANKS}"
+        f"{_CITATION_LEGEND if effects.of_citations else _RANK_LEGEND}"
     )
     family = "effects" if effects.of_citations else "rankers and effects"
     yield (

@@ -1,4 +1,8 @@
-"""The figure on the first screen of a page about a gap: the gap, its parts, and what remains."""
+"""The first figure of a page about a gap: the gap, its parts, and what remains.
+
+A *gap* is the difference in scores or ranks between two groups of documents (sides). A *part* is
+what goes with one property of texts; what remains goes with no property.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class GapMark:
     """The gap, a part of it, or what remains: its value and 95 % interval."""
 
     label: str
-    """What the value is."""
+    """`ALL`, the name of a property, or `REMAINS`."""
     value: float
     """The value."""
     low: float
@@ -34,66 +38,67 @@ class GapMark:
     high: float
     """Upper end of the interval."""
     is_shown: bool
-    """Whether it surely is not 0."""
+    """Whether it is shown not to be 0."""
     note: str = ""
     """A few words below the label."""
 
-    @property
-    def turned(self) -> GapMark:
-        """The same, seen from the other side."""
+    def swapped(self) -> GapMark:
+        """Return the same with the two sides exchanged, so that every sign turns."""
         return replace(self, value=-self.value, low=-self.high, high=-self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapScale:
-    """What a gap is between and in."""
+    """The run, sides and unit of a gap."""
 
     run: str
     """Name of the run."""
     higher_above_0: str
-    """The side that stands higher where the gap is above 0."""
+    """The side that ranks higher where the gap is above 0."""
     higher_below_0: str
-    """Group that stands higher where the gap is below 0."""
+    """The side that ranks higher where the gap is below 0."""
     unit: str
     """Unit of the gap."""
     digits: int
-    """Decimals."""
+    """Number of decimals that are printed."""
 
-    @property
-    def turned(self) -> GapScale:
-        """The same, seen from the other side."""
+    def swapped(self) -> GapScale:
+        """Return the same with the two sides exchanged."""
         return replace(self, higher_above_0=self.higher_below_0, higher_below_0=self.higher_above_0)
 
 
 def gap_chart(scale: GapScale, gap: GapMark, parts: Sequence[GapMark]) -> IntervalChart:
-    """Return the chart of a gap, its parts in this order, and what remains.
+    """Return the chart of a gap, of its parts in the order given, and of what remains.
 
-    The side that stands higher is on the right, so that the gap is above 0 as in the headline.
-    Without parts, which a caller leaves out where they say nothing, it holds the gap alone.
+    The last of `parts` is what remains; empty for a chart of the gap alone. The side that ranks
+    higher is on the right, so that the gap is above 0 as in the headline.
     """
     if gap.value < 0:
-        scale, gap, parts = scale.turned, gap.turned, [part.turned for part in parts]
-    *properties, remains = parts or [gap]
-    drawn = properties[: MOST_ROWS - 2]
-    marks = [gap, *drawn, remains] if parts else [gap]
-    says = "Line: 95 % interval."
+        scale, gap, parts = scale.swapped(), gap.swapped(), [part.swapped() for part in parts]
+    title = f"{scale.run}, {scale.higher_above_0} against {scale.higher_below_0}"
+    description = "Line: 95 % interval."
+    marks = [gap]
     if parts:
-        says += " The parts and what remains add up to the gap. Grey: not shown."
-    if len(drawn) < len(properties):
-        says += f" Drawn: {len(drawn)} of {len(properties)} properties, the largest."
-    between = f"{scale.higher_above_0} against {scale.higher_below_0}"
+        *properties, remains = parts
+        drawn_properties = properties[: MOST_ROWS - 2]  # the gap and what remains are rows too
+        marks = [gap, *drawn_properties, remains]
+        title += ": what goes with the gap"
+        description += " The parts and what remains add up to the gap. Grey: not shown."
+        if len(drawn_properties) < len(properties):
+            drawn_count = f"{len(drawn_properties)} of {len(properties)}"
+            description += f" Drawn: {drawn_count} properties, the largest."
     return interval_chart(
-        f"{scale.run}, {between}{': what goes with the gap' if parts else ''}",
-        says,
-        [_row(mark, scale) for mark in marks],
-        scales=[scale.unit],
+        title,
+        description,
+        [_chart_row(mark, scale) for mark in marks],
+        scale_titles=[scale.unit],
         sides=(f"◀ {scale.higher_below_0} higher", f"{scale.higher_above_0} higher ▶"),
         last_rows_on_phone=1,
     )
 
 
-def _row(mark: GapMark, scale: GapScale) -> IntervalRow:
-    """Return a row of the chart."""
+def _chart_row(mark: GapMark, scale: GapScale) -> IntervalRow:
+    """Return the row of a gap, of a part of it, or of what remains."""
     value, low, high = (signed(end, scale.digits) for end in (mark.value, mark.low, mark.high))
     reading = IntervalReading(
         mark=IntervalMark(value=mark.value, low=mark.low, high=mark.high),

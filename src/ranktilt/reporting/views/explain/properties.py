@@ -1,4 +1,10 @@
-"""Gaps split among properties: a table of parts, their figure, and how they are read."""
+"""The document of explained gaps: which properties go with a gap between two groups.
+
+A *gap* is the difference of two groups of documents within ranked lists. It is measured in one or
+several *outcomes* (score, rank, being among the first ranks, being cited), of which the first is
+primary. A *part* of a gap is what goes with one *property* of documents, such as their length; what
+remains goes with none of them.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +27,28 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
 from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import DASH, estimate, number, p_value, short_decimal, signed
+from ranktilt.reporting.numbers import (
+    DASH,
+    estimate_cell,
+    number_cell,
+    p_value,
+    short_decimal,
+    signed,
+)
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.sentences.explaining.next_steps import gaps_steps
 from ranktilt.reporting.sentences.explaining.properties import (
@@ -55,21 +68,25 @@ _TITLES: dict[Outcome, str] = {
     "first ranks": "first {}",
     "cited": "cited",
 }
-"""Heading of an outcome."""
-_ORIGINS = {"column": "a column of numbers", "text": "the texts", "list": "the search results"}
-"""Words for where a property comes from."""
+"""Title of the column of each outcome; the braces stand for the number of ranks."""
+_PROPERTY_SOURCES = {
+    "column": "a column of numbers",
+    "text": "the texts",
+    "list": "the search results",
+}
+"""Words for where a property was read from."""
 _HINTS: dict[Outcome, str] = {
     "score": "In standard deviations of the list's scores; + is for the group marked +.",
     "rank": "In ranks; + is for the group marked +.",
     "first ranks": "Chance to be among the first ranks, in percentage points.",
     "cited": "Citation rate within questions, in percentage points.",
 }
-"""Explanation of an outcome."""
+"""Hint of the column of each outcome."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellEstimate:
-    """A value of a cell, with its interval."""
+    """A value of the table with its interval."""
 
     value: float
     """The value."""
@@ -78,7 +95,7 @@ class CellEstimate:
     high: float
     """Upper end of the interval."""
     is_shown: bool
-    """Whether it surely is not 0."""
+    """Whether it is shown not to be 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,16 +103,16 @@ class PartLine:
     """A line of the table: the gap, one of its parts, or what remains."""
 
     name: str
-    """What the line is of."""
+    """`ALL` for the gap, the name of a part's property, or `REMAINS`."""
     gaps: tuple[ExplainedGap, ...]
-    """The same run and pair in every outcome, the primary one first."""
+    """The gaps of one run and pair of groups in every outcome, the primary one first."""
 
     def part(self, gap: ExplainedGap) -> GapPart | None:
-        """Return the part of a gap that the line is of; None for the gap itself."""
+        """Return the part of a gap that the line is about; None for the gap and what remains."""
         return next((part for part in gap.parts if part.property_name == self.name), None)
 
     def estimate(self, outcome: Outcome) -> CellEstimate | None:
-        """Return what the line shows in one outcome."""
+        """Return the line's value in one outcome; None where it has none."""
         gap = next((gap for gap in self.gaps if gap.outcome == outcome), None)
         if gap is None:
             return None
@@ -113,7 +130,7 @@ class PartLine:
 
     @property
     def primary_part(self) -> GapPart | None:
-        """The same part of the first gap."""
+        """The part of the gap in the primary outcome; None for the gap and what remains."""
         return self.part(self.gaps[0])
 
     @property
@@ -132,7 +149,7 @@ class PartLine:
 
 
 def _sign_heading(gap: ExplainedGap) -> str:
-    """Say whose sign is whose: ``engine: + is for shop, − for forum``."""
+    """Name the run and the group that each sign favours: ``engine: + is for shop, − for forum``."""
     return f"{gap.run}: + is for {gap.group_a}, − for {gap.group_b}"
 
 
@@ -162,9 +179,11 @@ def view(gaps: ExplainedGaps) -> Document:
 
 
 def _first_figure(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
-    """Draw the gap that leads, its parts by size, and what remains."""
+    """Draw the gap of the headline, its parts by size, and what remains."""
     findings = gap_findings(gaps)
-    gap = next((gap for gap in gaps.primary if findings and gap.run == findings[0].run), None)
+    if not findings:
+        return
+    gap = next((gap for gap in gaps.primary if gap.run == findings[0].run), None)
     if gap is None:
         return
     lines = [line for line in _lines(gaps) if line.gaps[0] is gap]
@@ -183,22 +202,26 @@ def _first_figure(gaps: ExplainedGaps) -> Iterator[IntervalChart]:
 
 
 def _gap_mark(line: PartLine, outcome: Outcome) -> GapMark:
-    """Return a line's value in one outcome, as a chart draws it."""
-    part = line.estimate(outcome)
-    if part is None:
+    """Return the mark of a line's value in one outcome.
+
+    What remains is not tested; in the chart it counts as shown where its interval excludes 0.
+    """
+    estimate = line.estimate(outcome)
+    if estimate is None:
         return GapMark(label=line.name, value=nan, low=nan, high=nan, is_shown=False)
+    excludes_0 = not estimate.low <= 0 <= estimate.high
     return GapMark(
         label=line.name,
-        value=part.value,
-        low=part.low,
-        high=part.high,
-        is_shown=part.is_shown or (line.name == REMAINS and not part.low <= 0 <= part.high),
-        note=_more_in(line),
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        is_shown=estimate.is_shown or (line.name == REMAINS and excludes_0),
+        note=_higher_group(line),
     )
 
 
-def _more_in(line: PartLine) -> str:
-    """Say which group has more of a property; nothing of the gap and of what remains."""
+def _higher_group(line: PartLine) -> str:
+    """Say which group has more of a line's property; empty for the gap and what remains."""
     part = line.primary_part
     if part is None:
         return ""
@@ -207,57 +230,65 @@ def _more_in(line: PartLine) -> str:
 
 
 def _lines(gaps: ExplainedGaps) -> Iterator[PartLine]:
-    """Yield the gap of each run and pair, its parts by size, and what remains."""
+    """Yield the lines of each run and pair of groups: gap, parts by size, and what remains."""
     for primary in gaps.primary:
         pair = (primary.run, primary.group_a, primary.group_b)
-        of_outcomes = chain.from_iterable(gaps.of_outcome(outcome) for outcome in OUTCOMES)
-        same = tuple(gap for gap in of_outcomes if (gap.run, gap.group_a, gap.group_b) == pair)
-        yield PartLine(name=ALL, gaps=same)
-        for part in sorted(primary.parts, key=_size):
-            yield PartLine(name=part.property_name, gaps=same)
-        yield PartLine(name=REMAINS, gaps=same)
+        all_gaps = chain.from_iterable(gaps.of_outcome(outcome) for outcome in OUTCOMES)
+        gaps_of_pair = tuple(gap for gap in all_gaps if (gap.run, gap.group_a, gap.group_b) == pair)
+        yield PartLine(name=ALL, gaps=gaps_of_pair)
+        for part in _by_size(primary.parts):
+            yield PartLine(name=part.property_name, gaps=gaps_of_pair)
+        yield PartLine(name=REMAINS, gaps=gaps_of_pair)
 
 
-def _size(part: GapPart) -> float:
-    """Return a number that sorts parts, the largest first."""
-    return -abs(part.value)
+def _by_size(parts: Sequence[GapPart]) -> list[GapPart]:
+    """Return the parts of a gap, the largest of either sign first."""
+    return sorted(parts, key=lambda part: -abs(part.value))
 
 
 def _outcomes(gaps: ExplainedGaps) -> list[Outcome]:
-    """Return the outcomes that there are gaps in."""
+    """Return the outcomes in which there are gaps, the primary one first; at most four."""
     outcomes = {gap.outcome for gap in gaps.gaps}
     return [outcome for outcome in OUTCOMES if outcome in outcomes]
 
 
 def _parts_table(gaps: ExplainedGaps) -> Table:
-    """Return the table of gaps and their parts."""
-    units = {about.name: about.unit for about in gaps.properties}
-    columns: list[ColumnOf] = [(name_column("goes with"), attrgetter("name"))]
+    """Return the table of gaps and their parts, with a column for each outcome.
+
+    After the primary outcome come its p and what the regression says of each property.
+    """
+    units = {gap_property.name: gap_property.unit for gap_property in gaps.properties}
+    columns: list[ColumnSpec] = [(name_column("goes with"), attrgetter("name"))]
     for index, outcome in enumerate(_outcomes(gaps)):
-        title = f"{_title(outcome, gaps.cutoff)}, {UNITS[outcome]}"
-        head = Column(title, hint=_HINTS[outcome], drop_order=0 if index == 0 else 4 - index)
-        columns.append((head, partial(_estimate_cell, outcome)))
-        if index == 0:
-            columns.append((Column("corrected p", drop_order=6), _p_cell))
-            columns.append((_difference_column(), partial(_difference_cell, units)))
-            columns.append((_coefficient_column(), _coefficient_cell))
-    return tabulated(
+        is_primary = index == 0
+        # The primary outcome stays; of the others a narrow terminal leaves out the last first.
+        drop_order = 0 if is_primary else len(OUTCOMES) - index
+        column = _outcome_column(outcome, gaps.cutoff, drop_order)
+        columns.append((column, partial(_estimate_cell, outcome)))
+        if is_primary:
+            columns += [
+                (Column("corrected p", drop_order=6), _p_cell),
+                (_difference_column(), partial(_difference_cell, units)),
+                (_coefficient_column(), _coefficient_cell),
+            ]
+    return make_table(
         "What goes with the gap",
         list(_lines(gaps)),
         columns,
-        group=lambda line: line.group,
-        groups=("run and groups",),
+        group_of=lambda line: line.group,
+        group_titles=("run and groups",),
         collapsed=True,
     )
 
 
-def _title(outcome: Outcome, cutoff: int) -> str:
-    """Return the heading of an outcome."""
-    return _TITLES[outcome].format(cutoff)
+def _outcome_column(outcome: Outcome, cutoff: int, drop_order: int) -> Column:
+    """Return the column of an outcome, whose title has its unit."""
+    title = f"{_TITLES[outcome].format(cutoff)}, {UNITS[outcome]}"
+    return Column(title, hint=_HINTS[outcome], drop_order=drop_order)
 
 
 def _difference_column() -> Column:
-    """Return the column of how much more of a property the first group has."""
+    """Return the column of how much more of a property the group marked + has."""
     return Column(
         "difference",
         hint="How much more of the property the group marked + has within lists, in its own unit.",
@@ -266,7 +297,7 @@ def _difference_column() -> Column:
 
 
 def _coefficient_column() -> Column:
-    """Return the column of what a standard deviation of a property goes with."""
+    """Return the column of regression coefficients, for one standard deviation of a property."""
     return Column(
         "one sd goes with",
         hint="What one standard deviation of the property goes with, if other properties and the "
@@ -276,23 +307,23 @@ def _coefficient_column() -> Column:
 
 
 def _estimate_cell(outcome: Outcome, line: PartLine) -> Cell:
-    """Print a line's value in one outcome."""
-    cell_estimate = line.estimate(outcome)
-    if cell_estimate is None:
+    """Return the cell of a line's value in one outcome, strong and with a star where shown."""
+    estimate = line.estimate(outcome)
+    if estimate is None:
         return Cell(DASH)
     show = partial(signed, digits=DIGITS[outcome])
-    if cell_estimate.is_shown:
-        return estimate(cell_estimate, show, "*", emphasis="strong")
-    return estimate(cell_estimate, show)
+    if estimate.is_shown:
+        return estimate_cell(estimate, show, "*", emphasis="strong")
+    return estimate_cell(estimate, show)
 
 
 def _p_cell(line: PartLine) -> Cell:
-    """Print a line's corrected p."""
-    return number(line.p_corrected, p_value)
+    """Return the cell of a line's corrected p in the primary outcome."""
+    return number_cell(line.p_corrected, p_value)
 
 
 def _difference_cell(units: dict[str, str], line: PartLine) -> Cell:
-    """Print how much more of the property the first group has."""
+    """Return the cell of how much more of the property the group marked + has, in its unit."""
     part = line.primary_part
     if part is None:
         return Cell(DASH)
@@ -303,7 +334,7 @@ def _difference_cell(units: dict[str, str], line: PartLine) -> Cell:
 
 
 def _coefficient_cell(line: PartLine) -> Cell:
-    """Print what a standard deviation of the property goes with."""
+    """Return the cell of the regression coefficient of the property, in the primary outcome."""
     part = line.primary_part
     if part is None:
         return Cell(DASH)
@@ -312,19 +343,22 @@ def _coefficient_cell(line: PartLine) -> Cell:
 
 
 def _figures(gaps: ExplainedGaps) -> Iterator[Block]:
-    """Draw the parts of every gap, those of one unit together."""
+    """Yield a figure of the gaps in each run's primary outcome, one for each outcome.
+
+    Runs may differ in it: those without scores have ranks alone.
+    """
     for outcome in _outcomes(gaps):
-        primary = [gap for gap in gaps.primary if gap.outcome == outcome]
-        if primary:
-            yield _figure(primary, outcome)
+        primary_gaps = [gap for gap in gaps.primary if gap.outcome == outcome]
+        if primary_gaps:
+            yield _figure(primary_gaps, outcome)
 
 
-def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
-    """Return the figure of gaps and their parts."""
+def _figure(primary_gaps: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
+    """Draw gaps, their parts and what remains, all in one outcome."""
     marks: dict[str, list[Mark]] = {}
-    for gap in primary:
+    for gap in primary_gaps:
         rows = [Mark(label=ALL, value=gap.value, low=gap.low, high=gap.high)]
-        for part in sorted(gap.parts, key=_size):
+        for part in _by_size(gap.parts):
             rows.append(
                 Mark(label=part.property_name, value=part.value, low=part.low, high=part.high)
             )
@@ -332,34 +366,33 @@ def _figure(primary: Sequence[ExplainedGap], outcome: Outcome) -> Figure:
             Mark(label=REMAINS, value=gap.remaining, low=gap.remaining_low, high=gap.remaining_high)
         )
         marks[_sign_heading(gap)] = rows
-    says = (
+    description = (
         "The gap between groups within lists, the part that goes with each property, and what "
         "remains at equal properties, with 95 % intervals; parts and rest add up to the gap."
     )
     drawing = forest(marks, x=f"gap, {UNITS[outcome]}")
-    return Figure("What the gap goes with", says, drawing, collapsed=True)
+    return Figure("What the gap goes with", description, drawing, collapsed=True)
 
 
 def _property_table(gaps: ExplainedGaps) -> Table:
-    """Return the table of properties."""
-    columns: list[ColumnOf] = [
+    """Return the table of properties, with their units and where they were read from."""
+    columns: list[ColumnSpec] = [
         (name_column("property"), attrgetter("name")),
-        (text_column("unit"), lambda about: about.unit or DASH),
-        (text_column("from"), _origin),
+        (text_column("unit"), lambda gap_property: gap_property.unit or DASH),
+        (text_column("from"), _property_source),
     ]
-    return tabulated("Properties", gaps.properties, columns, audience="page", collapsed=True)
+    return make_table("Properties", gaps.properties, columns, audience="page", collapsed=True)
 
 
-def _origin(about: GapProperty) -> str:
-    """Say where a property comes from."""
-    return _ORIGINS[about.kind]
+def _property_source(gap_property: GapProperty) -> str:
+    """Say where a property was read from."""
+    return _PROPERTY_SOURCES[gap_property.kind]
 
 
 def _legend(gaps: ExplainedGaps) -> Iterator[str]:
-    """Say what the numbers are."""
-    sizes = {gap.run: basis_sentence(gap) for gap in gaps.primary}
+    """Yield sentences on the number of lists and documents, on gaps and parts, and on tests."""
     if len(gaps.primary) == 1:
-        yield f"{next(iter(sizes.values()))}."
+        yield f"{basis_sentence(gaps.primary[0])}."
     else:
         for gap in gaps.primary:
             yield f"{gap.run}, {gap.group_a} and {gap.group_b}: {basis_sentence(gap)}."
@@ -378,5 +411,5 @@ def _legend(gaps: ExplainedGaps) -> Iterator[str]:
 
 
 def _correction(gaps: ExplainedGaps) -> str:
-    """Name the correction."""
+    """Name the correction of p-values for several tests."""
     return str(gaps.spec.get("correction", "holm")).capitalize()

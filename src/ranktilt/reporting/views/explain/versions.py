@@ -1,4 +1,8 @@
-"""Manipulation checks: a row for each factor and property, and which factors failed."""
+"""The document of manipulation checks, of whether each factor changed in the texts what it should.
+
+A *factor* is a change of a text in an experiment, with the levels low and high. A check measures
+one property of the texts on both levels; the property must move up or down, or must hold.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +20,26 @@ from ranktilt.reporting.document import (
     Emphasis,
     Sentence,
     Table,
+    make_table,
     name_column,
-    printed,
-    tabulated,
+    single_section,
     text_column,
 )
-from ranktilt.reporting.numbers import DASH, always_signed, fixed, number, number_of, percent
+from ranktilt.reporting.numbers import (
+    DASH,
+    always_signed,
+    fixed,
+    number_cell,
+    number_cells,
+    percent,
+    with_commas,
+)
 from ranktilt.reporting.tones import Tone
 
 _TONES: dict[str, Tone] = {"moved": "good", "held": "good", "unclear": "warning", FAILED: "bad"}
 """Tone of a verdict."""
 _EXPECTED = {"up": "moves up", "down": "moves down"}
-"""Words for what is expected."""
+"""Words for how a property must change."""
 _LEGEND = (
     "Low and high: means over documents on each level of the factor. Effect: Hedges' g of high "
     "against low, in standard deviations, with its 95 % interval by document (origin).",
@@ -35,97 +47,89 @@ _LEGEND = (
     f"one that must hold surely moved by more than {SMALL:g}. Unclear: the interval reaches "
     f"beyond {SMALL:g}.",
 )
-"""What numbers mean."""
+"""Explanation of the columns and verdicts."""
 
 
 def view(checks: ManipulationChecks) -> Document:
     """Return the document of manipulation checks."""
     design = checks.spec["design"]
-    names, failed = design["factors"], checks.failed
-    tried = (
-        f"{counted(len(names), 'factor', 'factors')} in {counted(design['runs'], 'run', 'runs')}"
-    )
+    failed = checks.failed
+    factors = counted(len(design["factors"]), "factor", "factors")
+    runs = counted(design["runs"], "run", "runs")
+    verdict = "every factor moved what it should."
     if failed:
-        verdict = (
-            f"{join_words(list(failed))} failed the manipulation check and {_are(failed)} left out "
-            "of analyses."
-        )
-    else:
-        verdict = "every factor moved what it should."
-    headline = f"{tried}: {verdict}"
-    unchanged = [
-        Sentence(f"{name}: {percent(share)} % of the texts were changed", emphasis="quiet")
-        for name, share in checks.changed.items()
+        are = "are" if len(failed) > 1 else "is"
+        names = join_words(list(failed))
+        verdict = f"{names} failed the manipulation check and {are} left out of analyses."
+    headline = f"{factors} in {runs}: {verdict}"
+    details = [
+        Sentence(f"{factor}: {percent(share)} % of the texts were changed", emphasis="quiet")
+        for factor, share in checks.changed.items()
     ]
     if "judged" in design:
-        unchanged.append(Sentence(_judged(design["judged"])))
+        details.append(Sentence(_false_versions_sentence(design["judged"])))
     return Document(
         kind="Versions by design",
         headline=headline,
-        sections=printed([checks_table(checks)]),
+        sections=single_section([checks_table(checks)]),
         sentences=(
             Sentence(headline, "bad" if failed else "good", "alarm" if failed else "strong"),
-            *unchanged,
+            *details,
         ),
         legend=_LEGEND,
     )
 
 
-def _judged(judged: Mapping[str, Any]) -> str:
-    """Say how a judge grades false versions, compared with their originals."""
-    versions = counted(judged["graded"], "false version", "false versions")
-    lost = judged["pairs"] - judged["graded"]
-    without = f"; {lost:,} have no grade" if lost else ""
+def _false_versions_sentence(counts: Mapping[str, Any]) -> str:
+    """Say how many versions with false facts a judge grades lower than their originals."""
+    versions = counted(counts["graded"], "false version", "false versions")
+    ungraded_count = counts["pairs"] - counts["graded"]
+    ungraded = f"; {ungraded_count:,} have no grade" if ungraded_count else ""
     return (
-        f"facts: {judged['lower']:,} of {versions} graded lower than their originals, "
-        f"{judged['higher']:,} higher, by {judged['judge']}{without}"
+        f"facts: {counts['lower']:,} of {versions} graded lower than their originals, "
+        f"{counts['higher']:,} higher, by {counts['judge']}{ungraded}"
     )
-
-
-def _are(names: tuple[str, ...]) -> str:
-    """Return the verb for some names."""
-    return "are" if len(names) > 1 else "is"
 
 
 def checks_table(checks: ManipulationChecks) -> Table:
-    """Lay the checks out by factor."""
+    """Return the table of checks, with a row for each factor and property."""
     columns = (
         (name_column("property"), attrgetter("probe")),
-        (text_column("must"), _expected),
-        (Column("low", drop_order=2), number_of("low_mean", fixed)),
-        (Column("high", drop_order=2), number_of("high_mean", fixed)),
-        (Column("effect", hint="Hedges' g"), _effect),
-        (Column("documents", drop_order=1), _origins),
-        (text_column("verdict"), _verdict),
+        (text_column("must"), _expected_change),
+        (Column("low", drop_order=2), number_cells("low_mean", fixed)),
+        (Column("high", drop_order=2), number_cells("high_mean", fixed)),
+        (Column("effect", hint="Hedges' g"), _effect_cell),
+        (Column("documents", drop_order=1), _document_count),
+        (text_column("verdict"), _verdict_cell),
     )
-    return tabulated(
+    return make_table(
         "What each factor did to the texts",
         checks.rows,
         columns,
-        group=lambda row: (row.factor,),
-        groups=("factor",),
+        group_of=lambda row: (row.factor,),
+        group_titles=("factor",),
     )
 
 
-def _expected(row: FactorCheck) -> str:
-    """Say what is expected of a property."""
+def _expected_change(row: FactorCheck) -> str:
+    """Say how a property must change: ``moves up``, ``moves down``, or that it holds."""
     return _EXPECTED.get(row.expected, row.expected)
 
 
-def _origins(row: FactorCheck) -> str:
-    """Write the number of documents."""
-    return f"{row.origins:,}"
+def _document_count(row: FactorCheck) -> str:
+    """Print the number of documents that have a version on both levels."""
+    return with_commas(row.origins)
 
 
-def _verdict(row: FactorCheck) -> Cell:
-    """Print the verdict."""
+def _verdict_cell(row: FactorCheck) -> Cell:
+    """Return the cell of the verdict, in its colour."""
     return Cell(row.verdict, tone=_TONES.get(row.verdict, ""))
 
 
-def _effect(row: FactorCheck) -> Cell:
-    """Print the effect, strongly where the check failed."""
+def _effect_cell(row: FactorCheck) -> Cell:
+    """Return the cell of the effect with its interval, strong where the check failed."""
     if isnan(row.g):
         return Cell(DASH)
-    ends = (always_signed(row.low), always_signed(row.high))
     emphasis: Emphasis = "strong" if row.verdict == FAILED else ""
-    return number(row.g, always_signed, ends=ends, emphasis=emphasis)
+    ends = (always_signed(row.low), always_signed(row.high))
+    return number_cell(row.g, always_signed, ends=ends, emphasis=emphasis)

@@ -1,4 +1,9 @@
-"""A judge's confidence: the calibration curve, and the tilt of unsure grades."""
+"""The section of an audit of judges on confidence: whether a judge is right when it is sure.
+
+A judge tells its confidence in each grade, from 0 to 1; it is *right* where it gives the human
+grade. A *calibration curve* has the share of right grades in bins of pairs by their confidence. The
+section also asks whether the grade gap between two sources is larger where a judge is unsure.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,11 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     PageBlocks,
     Section,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -30,22 +35,22 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
-    estimate_of,
-    number_of,
+    estimate_cell,
+    estimate_cells,
+    number_cells,
     p_value,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.tones import Tone
 
-_signed = partial(signed, digits=2)
+_two_decimals = partial(signed, digits=2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _BinRow:
-    """A bin of a judge's curve."""
+    """A row of the calibration curve's table: a bin of one judge."""
 
     judge: str
     """Name of the judge."""
@@ -54,34 +59,34 @@ class _BinRow:
 
     @property
     def name(self) -> str:
-        """The confidences of the bin: ``0.85 to 0.95``."""
+        """The range of confidence in the bin: ``0.85 to 0.95``."""
         return _bin_name(self.bin)
 
     @property
     def agreement(self) -> Cell:
         """The share of pairs with the human grade, in percent."""
-        return estimate(_percent(self.bin.agreement), decimal)
+        return estimate_cell(_percent(self.bin.agreement), decimal)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _TiltRow:
-    """The tilt of unsure grades of a judge."""
+    """A row of the table of grade gaps by confidence: those of one judge."""
 
     judge: str
     """Name of the judge."""
     tilt: UnsureTilt
-    """The tilt."""
+    """Grade gap of the least sure grades and of all others, and their difference."""
 
     @property
     def source_names(self) -> str:
-        """What is compared."""
-        of = "twins" if self.tilt.is_of_twins else "beyond humans"
-        return f"{self.tilt.a} − {self.tilt.b}, {of}"
+        """The two sources, and whether their gap is that of twins or beyond human grades."""
+        basis = "twins" if self.tilt.is_of_twins else "beyond humans"
+        return f"{self.tilt.a} − {self.tilt.b}, {basis}"
 
     @property
     def difference(self) -> Cell:
         """The difference, with a star where it is shown."""
-        return estimate(self.tilt.difference, _signed, "*" if self.tilt.is_shown else "")
+        return estimate_cell(self.tilt.difference, _two_decimals, "*" if self.tilt.is_shown else "")
 
 
 def _percent(share: Estimate) -> Estimate:
@@ -90,107 +95,113 @@ def _percent(share: Estimate) -> Estimate:
 
 
 def _excess_cell(calibration: Calibration) -> Cell:
-    """Print by how much a judge is too sure."""
-    return estimate(_percent(calibration.excess), signed)
+    """Return the cell of a judge's mean confidence minus its share of right grades, in points."""
+    return estimate_cell(_percent(calibration.excess), signed)
 
 
 def _error_cell(calibration: Calibration) -> Cell:
-    """Print the calibration error."""
-    return estimate(_percent(calibration.error), decimal)
+    """Return the cell of the expected calibration error, in points."""
+    return estimate_cell(_percent(calibration.error), decimal)
 
 
-_BIN_COLUMNS: tuple[ColumnOf, ...] = (
+_BIN_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("confidence"), attrgetter("name")),
-    ("mean, %", number_of("bin.confidence", decimal, scale=100)),
+    ("mean, %", number_cells("bin.confidence", decimal, scale=100)),
     ("the human grade, %", attrgetter("agreement")),
-    (Column("pairs", drop_order=1), number_of("bin.pairs", count)),
+    (Column("pairs", drop_order=1), number_cells("bin.pairs", with_commas)),
 )
 """Columns of the calibration curve."""
-_ERROR_COLUMNS: tuple[ColumnOf, ...] = (
+_ERROR_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("judge"), attrgetter("judge")),
     ("too sure by, points", _excess_cell),
     ("calibration error, points", _error_cell),
-    (Column("pairs", drop_order=1), number_of("pairs", count)),
-    (Column("without confidence", drop_order=2), number_of("without", count)),
+    (Column("pairs", drop_order=1), number_cells("pairs", with_commas)),
+    (Column("without confidence", drop_order=2), number_cells("without", with_commas)),
 )
-"""Columns of the errors."""
-_TILT_COLUMNS: tuple[ColumnOf, ...] = (
+"""Columns of the table of calibration errors."""
+_TILT_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("judge"), attrgetter("judge")),
     (text_column("grade gap"), attrgetter("source_names")),
-    ("least sure", estimate_of("tilt.unsure", _signed)),
-    ("others", estimate_of("tilt.rest", _signed)),
+    ("least sure", estimate_cells("tilt.unsure", _two_decimals)),
+    ("others", estimate_cells("tilt.rest", _two_decimals)),
     ("difference", attrgetter("difference")),
-    (Column("corrected p", drop_order=1), number_of("tilt.p_corrected", p_value)),
-    (Column("unsure up to", drop_order=2), number_of("tilt.border", partial(decimal, digits=2))),
-    (Column("least sure, %", drop_order=2), number_of("tilt.share", decimal, scale=100)),
+    (Column("corrected p", drop_order=1), number_cells("tilt.p_corrected", p_value)),
+    (Column("unsure up to", drop_order=2), number_cells("tilt.border", partial(decimal, digits=2))),
+    (Column("least sure, %", drop_order=2), number_cells("tilt.share", decimal, scale=100)),
 )
-"""Columns of the tilt of unsure grades."""
+"""Columns of the table of grade gaps by confidence."""
 
 
 def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
-    """Show whether judges are as often right as they are sure; nothing where none tells it."""
+    """Yield the section on confidence; nothing where no judge tells its confidence."""
     if not audit.calibrations:
         return
-    bins = list[_BinRow]()
+    bin_rows = list[_BinRow]()
     for calibration in audit.calibrations:
-        bins += [_BinRow(judge=calibration.judge, bin=part) for part in calibration.bins]
+        bin_rows += [
+            _BinRow(judge=calibration.judge, bin=confidence_bin)
+            for confidence_bin in calibration.bins
+        ]
     blocks: list[Block] = [
-        tabulated("Confidence against the human grade", audit.calibrations, _ERROR_COLUMNS),
+        make_table("Confidence against the human grade", audit.calibrations, _ERROR_COLUMNS),
         PageBlocks(make=partial(_curves, audit)),
-        tabulated(
+        make_table(
             "Calibration curve, in bins of equal count",
-            bins,
+            bin_rows,
             _BIN_COLUMNS,
-            group=_judge_of,
-            groups=("judge",),
+            group_of=lambda row: (row.judge,),
+            group_titles=("judge",),
             collapsed=True,
         ),
     ]
-    tilts = [
+    tilt_rows = [
         _TiltRow(judge=calibration.judge, tilt=calibration.tilt)
         for calibration in audit.calibrations
         if calibration.tilt is not None
     ]
-    if tilts:
-        blocks.append(tabulated("Tilt where a judge is least sure", tilts, _TILT_COLUMNS))
+    if tilt_rows:
+        blocks.append(make_table("Tilt where a judge is least sure", tilt_rows, _TILT_COLUMNS))
     yield Section("confidence", "Is a judge right when it is sure?", blocks=tuple(blocks))
 
 
-def _judge_of(row: _BinRow) -> tuple[str]:
-    return (row.judge,)
-
-
-def _bin_name(part: ConfidenceBin) -> str:
-    """Name a bin by its confidences: ``0.85 to 0.95``, or ``0.90``."""
-    low, high = (decimal(end, 2) for end in (part.lowest, part.highest))
+def _bin_name(confidence_bin: ConfidenceBin) -> str:
+    """Name a bin by its range of confidence: ``0.85 to 0.95``, or ``0.90`` where all is equal."""
+    low = decimal(confidence_bin.lowest, 2)
+    high = decimal(confidence_bin.highest, 2)
     return low if low == high else f"{low} to {high}"
 
 
 def _curves(audit: JudgeAudit) -> Iterator[IntervalChart]:
-    """Draw the share of human grades in each bin beside the confidence that the judge tells."""
+    """Yield the calibration curve of each judge as a chart with a row for each bin."""
     for calibration in audit.calibrations:
         yield interval_chart(
             f"{calibration.judge}: how often it gives the human grade, by its confidence",
             "Black: the confidence it tells. Dot and line: how often it is right, with a 95 % "
             "interval. Left of black it is more sure than right.",
-            [_curve_row(part) for part in calibration.bins],
-            scales=["share of grades that are the human one, in %"],
+            [_curve_row(confidence_bin) for confidence_bin in calibration.bins],
+            scale_titles=["share of grades that are the human one, in %"],
         )
 
 
-def _curve_row(part: ConfidenceBin) -> IntervalRow:
-    share = _percent(part.agreement)
-    mark = IntervalMark(value=share.value, low=share.low, high=share.high)
-    sure = 100 * part.confidence
-    text = decimal(share.value)
+def _curve_row(confidence_bin: ConfidenceBin) -> IntervalRow:
+    """Return the row of a bin: the share of right grades, with the mean confidence as neutral."""
+    right = _percent(confidence_bin.agreement)
+    confidence = 100 * confidence_bin.confidence
+    mark = IntervalMark(value=right.value, low=right.low, high=right.high)
+    text = decimal(right.value)
     if mark.has_interval:
-        text = f"{text} [{decimal(share.low)}, {decimal(share.high)}]"
-    reading = IntervalReading(mark=mark, text=text, tone=_bin_tone(share, sure), neutral=sure)
-    return IntervalRow(label=_bin_name(part), readings=(reading,))
+        text = f"{text} [{decimal(right.low)}, {decimal(right.high)}]"
+    reading = IntervalReading(
+        mark=mark, text=text, tone=_bin_tone(right, confidence), neutral=confidence
+    )
+    return IntervalRow(label=_bin_name(confidence_bin), readings=(reading,))
 
 
-def _bin_tone(share: Estimate, sure: float) -> Tone:
-    """Return the tone of a bin: a warning where its interval excludes the confidence."""
-    if share.low <= sure <= share.high:
+def _bin_tone(right: Estimate, confidence: float) -> Tone:
+    """Return the tone of a bin: a warning where the interval excludes the mean confidence.
+
+    ``unsure`` without an interval. `right` is the share of right grades; both are in percent.
+    """
+    if right.low <= confidence <= right.high:
         return "good"
-    return "warning" if isfinite(share.low) else "unsure"
+    return "warning" if isfinite(right.low) else "unsure"

@@ -1,4 +1,7 @@
-"""Grades by the length of a passage: a table and a figure."""
+"""The part of an audit of judges on length: whether a longer passage gets a higher grade.
+
+Neutral sentences make passages longer; a *dose* is by how many times, such as ×2.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     PageBlocks,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.interval_chart import (
@@ -27,23 +30,30 @@ from ranktilt.reporting.interval_chart import (
     IntervalRow,
     interval_chart,
 )
-from ranktilt.reporting.numbers import count, estimate, fixed, number_of, p_value, signed
+from ranktilt.reporting.numbers import (
+    estimate_cell,
+    fixed,
+    number_cells,
+    p_value,
+    signed,
+    with_commas,
+)
 from ranktilt.reporting.tones import Tone
 
 
 @dataclass(frozen=True, kw_only=True)
 class _DoseRow:
-    """The grade at one dose, and the doses that it belongs to."""
+    """A row of the table: a judge's mean grade at one dose."""
 
     doses: LengthDoses
     """All doses of the judge."""
     dose: DoseGrade
-    """The dose."""
+    """The dose, with the grade of passages that are so much longer."""
 
     @property
     def cell(self) -> Cell:
         """The mean grade with its interval."""
-        return estimate(_grade(self.dose), fixed)
+        return estimate_cell(_mean_grade(self.dose), fixed)
 
     @property
     def name(self) -> str:
@@ -51,13 +61,12 @@ class _DoseRow:
         return f"×{self.dose.dose}"
 
 
-_signed = partial(signed, digits=2)
-_COLUMNS: tuple[ColumnOf, ...] = (
+_GRADE_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("length"), attrgetter("name")),
     ("mean grade", attrgetter("cell")),
-    (Column("length in fact", drop_order=1), number_of("dose.length", fixed)),
-    (Column("pairs", drop_order=2), number_of("doses.pairs", count)),
-    (Column("left out", drop_order=2), number_of("doses.left_out", count)),
+    (Column("length in fact", drop_order=1), number_cells("dose.length", fixed)),
+    (Column("pairs", drop_order=2), number_cells("doses.pairs", with_commas)),
+    (Column("left out", drop_order=2), number_cells("doses.left_out", with_commas)),
 )
 """Columns of the table of grades."""
 
@@ -69,52 +78,50 @@ def dose_blocks(audit: JudgeAudit) -> Iterator[Block]:
     rows = list[_DoseRow]()
     for doses in audit.length_doses:
         rows += [_DoseRow(doses=doses, dose=dose) for dose in doses.grades]
-    yield tabulated(
+    yield make_table(
         "Grade of passages with human grade 0 by length",
         rows,
-        _COLUMNS,
-        group=_judge_of,
-        groups=("judge",),
+        _GRADE_COLUMNS,
+        group_of=lambda row: (row.doses.judge,),
+        group_titles=("judge",),
     )
-    slopes: list[ColumnOf] = [
+    slope_columns: list[ColumnSpec] = [
         (name_column("judge"), attrgetter("judge")),
-        ("grades per doubling", _slope),
-        ("p", number_of("p", p_value)),
+        ("grades per doubling", _slope_cell),
+        ("p", number_cells("p", p_value)),
         (text_column("from dose to dose"), attrgetter("course")),
-        (Column("queries", drop_order=1), number_of("queries", count)),
+        (Column("queries", drop_order=1), number_cells("queries", with_commas)),
     ]
-    yield tabulated("Effect of length, within passages", audit.length_doses, slopes)
+    yield make_table("Effect of length, within passages", audit.length_doses, slope_columns)
     yield PageBlocks(make=partial(_charts, audit))
 
 
-def _judge_of(row: _DoseRow) -> tuple[str]:
-    return (row.doses.judge,)
-
-
-def _grade(dose: DoseGrade) -> Estimate:
+def _mean_grade(dose: DoseGrade) -> Estimate:
+    """Return the mean grade at a dose with its interval."""
     return Estimate(dose.grade, dose.low, dose.high)
 
 
-def _slope(doses: LengthDoses) -> Cell:
-    """Print a slope, with a star where it is shown."""
+def _slope_cell(doses: LengthDoses) -> Cell:
+    """Return the cell of how many grades a doubling of the length adds, with a star if shown."""
     slope = Estimate(doses.slope, doses.low, doses.high)
-    return estimate(slope, _signed, "*" if doses.is_shown else "")
+    return estimate_cell(slope, partial(signed, digits=2), "*" if doses.is_shown else "")
 
 
 def _charts(audit: JudgeAudit) -> Iterator[IntervalChart]:
-    """Draw the grade at each dose, for each judge."""
+    """Yield a chart of the mean grade at each dose for each judge."""
     for doses in audit.length_doses:
         tone: Tone = "warning" if doses.is_shown else "unsure"
         yield interval_chart(
             f"{doses.judge}: grade by length of the passage",
             "Neutral sentences of other documents make passages longer. Line: 95 % interval.",
             [_chart_row(dose, tone) for dose in doses.grades],
-            scales=["mean grade of passages that humans graded 0"],
+            scale_titles=["mean grade of passages that humans graded 0"],
         )
 
 
 def _chart_row(dose: DoseGrade, tone: Tone) -> IntervalRow:
-    grade = _grade(dose)
+    """Return the row of a dose: its mean grade with the interval."""
+    grade = _mean_grade(dose)
     mark = IntervalMark(value=grade.value, low=grade.low, high=grade.high)
     text = fixed(grade.value)
     if mark.has_interval:

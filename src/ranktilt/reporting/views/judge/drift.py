@@ -1,4 +1,8 @@
-"""A comparison of judges: in what a judge has changed, on the pairs that both graded."""
+"""The document of a comparison of judges: what a new judge does differently from an old one.
+
+Both grade the same *pairs* of query and document. A *change* is new − old of one number: agreement
+with humans, mean grade, grade gap between two sources, or order of systems (retrieval runs).
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,14 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.headline import headline
@@ -35,14 +39,14 @@ from ranktilt.reporting.interval_chart import (
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
-    count,
     decimal,
-    estimate,
-    estimate_of,
+    estimate_cell,
+    estimate_cells,
     fixed,
-    number_of,
+    number_cells,
     p_value,
     signed,
+    with_commas,
 )
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging.drift import (
@@ -56,7 +60,8 @@ from ranktilt.reporting.sentences.judging.drift import (
 )
 from ranktilt.reporting.sentences.notes import note_sentences
 
-_signed = partial(signed, digits=2)
+_two_decimals = partial(signed, digits=2)
+_judge_names = attrgetter("judge", "old_judge")
 
 
 def view(drift: JudgeDrift) -> Document:
@@ -84,15 +89,12 @@ def view(drift: JudgeDrift) -> Document:
         next_steps=tuple(drift_steps(drift)),
         legend=tuple(_legend(drift)),
         notes=notes,
-        names=tuple(dict.fromkeys(chain.from_iterable(map(_names, drift.judges)))),
+        names=tuple(dict.fromkeys(chain.from_iterable(map(_judge_names, drift.judges)))),
     )
 
 
-_names = attrgetter("judge", "old_judge")
-
-
 def _kind(drift: JudgeDrift) -> str:
-    """Name the comparison."""
+    """Return the title of the document, which names the judges or gives their number."""
     if len(drift.judges) > 1:
         return f"{len(drift.judges)} judges, new and old, on the same pairs"
     (pair,) = drift.judges
@@ -102,69 +104,73 @@ def _kind(drift: JudgeDrift) -> str:
 
 
 def _change_table(drift: JudgeDrift) -> Table:
-    columns: list[ColumnOf] = [
+    """Return the table of every change, with a row for each number of each judge."""
+    columns: list[ColumnSpec] = [
         (name_column("number"), change_name),
-        ("new", number_of("new", fixed)),
-        ("old", number_of("old", fixed)),
-        ("difference", _difference),
-        (Column("corrected p", drop_order=1), number_of("p_corrected", p_value)),
+        ("new", number_cells("new", fixed)),
+        ("old", number_cells("old", fixed)),
+        ("difference", _difference_cell),
+        (Column("corrected p", drop_order=1), number_cells("p_corrected", p_value)),
         (
             Column("would find", drop_order=2, hint="smallest change found four times in five"),
-            number_of("detectable", fixed),
+            number_cells("detectable", fixed),
         ),
-        (Column("of", drop_order=3, hint="pairs, twins or systems"), number_of("pairs", count)),
-        (Column("queries", drop_order=3), number_of("queries", count)),
+        (
+            Column("of", drop_order=3, hint="pairs, twins or systems"),
+            number_cells("pairs", with_commas),
+        ),
+        (Column("queries", drop_order=3), number_cells("queries", with_commas)),
     ]
     caption = "What the new judge does, and what the old one did, on the same pairs"
     if len(drift.judges) == 1:
-        return tabulated(caption, drift.changes, columns)
-    return tabulated(
-        caption, drift.changes, columns, group=lambda row: (row.judge,), groups=("judge",)
+        return make_table(caption, drift.changes, columns)
+    return make_table(
+        caption, drift.changes, columns, group_of=lambda row: (row.judge,), group_titles=("judge",)
     )
 
 
-def _difference(change: JudgeChange) -> Cell:
-    """Print a change, with a star where it is shown."""
-    return estimate(change, _signed, "*" if change.kind == "changed" else "")
+def _difference_cell(change: JudgeChange) -> Cell:
+    """Return the cell of a change, with a star where it is shown."""
+    return estimate_cell(change, _two_decimals, "*" if change.kind == "changed" else "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _OrderRow:
-    """How alike two judges order systems, with the new one's name."""
+    """A row of the table of orders: how alike the new and the old judge order systems."""
 
     judge: str
     """Name of the new judge."""
     order: OrderLikeness
-    """Likeness of the orders."""
+    """Rank correlation (τ-b) of the two orders on one measure."""
 
 
-_ORDER_COLUMNS: tuple[ColumnOf, ...] = (
+_ORDER_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("judge"), attrgetter("judge")),
     (text_column("measure"), attrgetter("order.measure")),
-    ("τ-b", estimate_of("order.tau", fixed)),
-    (Column("systems", drop_order=1), number_of("order.systems", count)),
-    (Column("queries", drop_order=1), number_of("order.queries", count)),
+    ("τ-b", estimate_cells("order.tau", fixed)),
+    (Column("systems", drop_order=1), number_cells("order.systems", with_commas)),
+    (Column("queries", drop_order=1), number_cells("order.queries", with_commas)),
 )
 """Columns of the table of orders."""
 
 
 def _pair_tables(drift: JudgeDrift) -> Iterator[Block]:
-    """Yield the counts of pairs, and how alike the judges order systems."""
-    columns: list[ColumnOf] = [
+    """Yield the table of how many pairs were graded by whom, and that of orders of systems."""
+    columns: list[ColumnSpec] = [
         (name_column("new judge"), attrgetter("judge")),
         (text_column("old judge"), attrgetter("old_judge")),
-        ("graded by the new", number_of("new_pairs", count)),
-        ("by the old", number_of("old_pairs", count)),
-        ("by both", number_of("common_pairs", count)),
-        (Column("and humans", drop_order=1), number_of("human_pairs", count)),
-        (Column("same grade, %", drop_order=1), _same_cell),
+        ("graded by the new", number_cells("new_pairs", with_commas)),
+        ("by the old", number_cells("old_pairs", with_commas)),
+        ("by both", number_cells("common_pairs", with_commas)),
+        (Column("and humans", drop_order=1), number_cells("human_pairs", with_commas)),
+        (Column("same grade, %", drop_order=1), _same_grade_cell),
     ]
-    yield tabulated("Pairs of query and document", drift.judges, columns)
+    yield make_table("Pairs of query and document", drift.judges, columns)
     orders = list[_OrderRow]()
     for pair in drift.judges:
         orders += [_OrderRow(judge=pair.judge, order=order) for order in pair.orders]
     if orders:
-        yield tabulated(
+        yield make_table(
             "Order of systems under the new judge and under the old one",
             orders,
             _ORDER_COLUMNS,
@@ -172,43 +178,48 @@ def _pair_tables(drift: JudgeDrift) -> Iterator[Block]:
         )
 
 
-def _same_cell(pair: JudgePair) -> Cell:
-    """Print the share of pairs with the same grade, in percent."""
-    percent = Estimate(*(100 * end for end in pair.same))
-    return estimate(percent, decimal)
+def _same_grade_cell(pair: JudgePair) -> Cell:
+    """Return the cell of the share of pairs to which both judges give the same grade."""
+    value, low, high = pair.same
+    return estimate_cell(Estimate(100 * value, 100 * low, 100 * high), decimal)
 
 
 def _first_figure(drift: JudgeDrift) -> Iterator[IntervalChart]:
-    """Draw every change: coefficients on one scale, grades on the other."""
+    """Draw every change: coefficients on the first scale, grades on the second."""
     changes = [change for change in drift.changes if isfinite(change.value)][:MOST_ROWS]
     if not changes:
         return
-    has_grades = any(change.question in ("grade", "tilt") for change in changes)
-    scales = ("κ, τ-b", "grades") if has_grades else ("κ, τ-b",)
+    has_grades = any(map(_is_in_grades, changes))
+    scale_titles = ("κ, τ-b", "grades") if has_grades else ("κ, τ-b",)
     yield interval_chart(
         "Difference between the new judge and the old one",
         "At 0 nothing changed. Line: 95 % interval.",
-        [_row(drift, change, has_grades=has_grades) for change in changes],
-        scales=scales,
+        [_chart_row(drift, change, has_grade_scale=has_grades) for change in changes],
+        scale_titles=scale_titles,
     )
 
 
-def _row(drift: JudgeDrift, change: JudgeChange, *, has_grades: bool) -> IntervalRow:
+def _is_in_grades(change: JudgeChange) -> bool:
+    """Tell whether a change is in grades; the others are of coefficients."""
+    return change.question in ("grade", "tilt")
+
+
+def _chart_row(drift: JudgeDrift, change: JudgeChange, *, has_grade_scale: bool) -> IntervalRow:
+    """Return the row of a change, with a reading on its scale alone."""
     mark = IntervalMark(value=change.value, low=change.low, high=change.high)
-    text = _signed(change.value)
+    text = _two_decimals(change.value)
     if mark.has_interval:
-        text = f"{text} [{_signed(change.low)}, {_signed(change.high)}]"
+        text = f"{text} [{_two_decimals(change.low)}, {_two_decimals(change.high)}]"
     reading = IntervalReading(mark=mark, text=text, tone=change_tone(change))
     readings: tuple[IntervalReading | None, ...] = (reading,)
-    if has_grades:
-        is_grade = change.question in ("grade", "tilt")
-        readings = (None, reading) if is_grade else (reading, None)
-    front = f"{change.judge}: " if len(drift.judges) > 1 else ""
-    return IntervalRow(label=f"{front}{change_name(change)}", readings=readings)
+    if has_grade_scale:
+        readings = (None, reading) if _is_in_grades(change) else (reading, None)
+    judge = f"{change.judge}: " if len(drift.judges) > 1 else ""
+    return IntervalRow(label=f"{judge}{change_name(change)}", readings=readings)
 
 
 def _legend(drift: JudgeDrift) -> Iterator[str]:
-    """Yield what numbers mean."""
+    """Yield sentences on differences, on each kind of number, and on intervals."""
     questions = {change.question for change in drift.changes}
     yield (
         "Differences are new − old, over the pairs of query and document that both judges graded, "
@@ -217,14 +228,16 @@ def _legend(drift: JudgeDrift) -> Iterator[str]:
     if "agreement" in questions:
         yield f"κ is Cohen's, of grades 0 to {drift.top_grade}, with the human grades."
     if "tilt" in questions:
-        of_twins = any(change.is_of_twins for change in drift.changes)
-        yield (
-            "Grade gap: grade of the first side minus that of its twin, for the same query and "
-            "human grade."
-            if of_twins
-            else "Grade gap, beyond humans: how much higher than humans the judge grades the first "
-            "source, minus the same for the second."
-        )
+        if any(change.is_of_twins for change in drift.changes):
+            yield (
+                "Grade gap: grade of the first side minus that of its twin, for the same query and "
+                "human grade."
+            )
+        else:
+            yield (
+                "Grade gap, beyond humans: how much higher than humans the judge grades the first "
+                "source, minus the same for the second."
+            )
     yield (
         "Intervals are over queries, those of grades also over documents, and one at a time; p is "
         f"corrected over all numbers ({drift.correction.title()}). * corrected p < .05."

@@ -1,4 +1,9 @@
-"""An audit of judges: whom they favour, how they order systems, and their human agreement."""
+"""The document of an audit of judges: whom they favour, and how far they agree with humans.
+
+A *judge* is a model that grades how well a document answers a query, in place of humans. *Twins*
+are two versions of one document, such as a human text and its rewrite by an LLM; their *grade gap*
+is how much higher a judge grades the first. *Systems* are the retrieval runs that grades compare.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +20,28 @@ from ranktilt.reporting.document import (
     Block,
     Cell,
     Column,
-    ColumnOf,
+    ColumnSpec,
     Document,
     Figure,
     PageBlocks,
     Section,
     Sentence,
     Table,
+    make_table,
     name_column,
-    tabulated,
     text_column,
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.headline import headline
-from ranktilt.reporting.numbers import count, estimate, moved, number, number_of, p_value, signed
+from ranktilt.reporting.numbers import (
+    change_cell,
+    estimate_cell,
+    number_cell,
+    number_cells,
+    p_value,
+    signed,
+    with_commas,
+)
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.sentences.judging.judge import judge_findings
 from ranktilt.reporting.sentences.judging.meaning import judge_next_commands, meaning_sentence
@@ -54,7 +67,7 @@ def view(audit: JudgeAudit) -> Document:
     """Return the document of an audit of judges."""
     sections = (
         *trust_section(audit),
-        *_sources(audit),
+        *_source_section(audit),
         *families_section(audit),
         *systems_section(audit),
         *few_labels_section(audit),
@@ -78,25 +91,29 @@ def view(audit: JudgeAudit) -> Document:
 
 
 def _side_names(audit: JudgeAudit) -> tuple[str, ...]:
-    """Return both groups of twins; nothing where none were graded."""
+    """Return the names of the two groups of twins; empty where none were graded."""
     if not audit.grade_gaps:
         return ()
     return (audit.grade_gaps[0].a, audit.grade_gaps[0].b)
 
 
 def _sentences(audit: JudgeAudit) -> Iterator[Sentence]:
-    """Yield the answers."""
+    """Yield the findings on all judges, the largest first."""
     for finding in judge_findings(audit):
         yield Sentence(finding.sentence, finding.tone, "strong")
 
 
-def _sources(audit: JudgeAudit) -> Iterator[Section]:
-    """Show how far twins are graded apart, and the tilt of rankers by who judged."""
+def _source_section(audit: JudgeAudit) -> Iterator[Section]:
+    """Yield the section on whether a judge favours a source of documents.
+
+    It has the grade gaps of twins, the tilts of rankers by human and by the judge's grades, and
+    other differences between the two sides.
+    """
     blocks = list[Block]()
     if audit.grade_gaps:
         blocks += [PageBlocks(make=partial(_gap_figure, audit)), _gap_table(audit)]
     if audit.tilts:
-        blocks.append(_tilts(audit))
+        blocks.append(_tilt_table(audit))
     if audit.confounds:
         blocks.append(confound_table(audit.confounds))
     if blocks:
@@ -104,55 +121,55 @@ def _sources(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _gap_table(audit: JudgeAudit) -> Table:
-    """Return the table of gaps between twins' grades."""
-    columns: list[ColumnOf] = [
-        (name_column("twins"), _gap_twins),
+    """Return the table of grade gaps, over all twins and over those with one human grade."""
+    columns: list[ColumnSpec] = [
+        (name_column("twins"), _twins_words),
         ("grade gap", _gap_cell),
-        ("p", number_of("p_corrected", p_value)),
-        (Column("pairs", drop_order=1), partial(_detail, name="pairs")),
-        (Column("graded higher", drop_order=2), partial(_detail, name="higher")),
-        (Column("lower", drop_order=2), partial(_detail, name="lower")),
+        ("p", number_cells("p_corrected", p_value)),
+        (Column("pairs", drop_order=1), partial(_detail_cell, name="pairs")),
+        (Column("graded higher", drop_order=2), partial(_detail_cell, name="higher")),
+        (Column("lower", drop_order=2), partial(_detail_cell, name="lower")),
         (text_column("verdict", drop_order=3), _gap_verdict),
     ]
-    return tabulated(
+    return make_table(
         "Grade gap of twins, in grades",
         sorted(audit.grade_gaps, key=lambda gap: audit.judges.index(gap.run)),
         columns,
-        group=lambda gap: (gap.run,),
-        groups=("judge",),
+        group_of=lambda gap: (gap.run,),
+        group_titles=("judge",),
     )
 
 
 def _gap_cell(gap: Effect) -> Cell:
-    """Print a gap, with a star where it is shown."""
+    """Return the cell of a grade gap, with a star where it is significant."""
     star = "*" if gap.p_corrected < ALPHA else ""
-    return estimate(gap, partial(signed, digits=3), star)
+    return estimate_cell(gap, partial(signed, digits=3), star)
 
 
-def _detail(gap: Effect, name: str) -> Cell:
-    """Print one of the numbers behind a gap."""
-    return number(gap.details[name], lambda value: count(int(value)))
+def _detail_cell(gap: Effect, name: str) -> Cell:
+    """Return the cell of a count behind a gap, such as its number of pairs."""
+    return number_cell(gap.details[name], lambda value: with_commas(int(value)))
 
 
-def _gap_twins(gap: Effect, of_all: str = "all") -> str:
-    """Name the twins of a grade gap: those with one human grade, or all."""
+def _twins_words(gap: Effect, all_twins: str = "all") -> str:
+    """Name the twins that a grade gap is about: those with one human grade, or `all_twins`."""
     if not gap.estimand.options:
-        return of_all
+        return all_twins
     return f"human grade {gap.estimand.grade}"  # type: ignore[attr-defined]
 
 
 def _gap_verdict(gap: Effect) -> str:
-    """Name the favoured side, or the verdict."""
+    """Name the favoured side; ``level`` or ``inconclusive`` where there is none."""
     verdict = gap.verdict(GAP_MARGIN)
     return gap.side(verdict) or verdict
 
 
 def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
-    """Yield the figure of gaps."""
+    """Yield the figure of each judge's grade gaps."""
     marks: dict[str, list[Mark]] = {}
     for gap in audit.grade_gaps:
         mark = Mark(
-            label=_gap_twins(gap, "all twins"),
+            label=_twins_words(gap, all_twins="all twins"),
             value=gap.value,
             low=gap.low,
             high=gap.high,
@@ -166,37 +183,37 @@ def _gap_figure(audit: JudgeAudit) -> Iterator[Figure]:
         x="grade gap",
         margin=half_width(first.estimand, GAP_MARGIN),
         sides=(first.a, first.b),
-        names=tone_legend((first.a, first.b)),
+        tone_names=tone_legend((first.a, first.b)),
     )
     yield Figure("Grade gap of twins", f"Right of 0: {first.a} twins are graded higher.", drawing)
 
 
-def _tilts(audit: JudgeAudit) -> Table:
-    """Return the table of Relative Δ under human and judge's grades."""
-    columns: list[ColumnOf] = [
+def _tilt_table(audit: JudgeAudit) -> Table:
+    """Return the table of each ranker's Relative Δ by human grades and by a judge's."""
+    columns: list[ColumnSpec] = [
         (name_column("ranker"), attrgetter("change.run")),
         (text_column("measure"), attrgetter("change.measure")),
-        ("human", number_of("change.old", signed)),
-        ("judge", number_of("change.new", signed)),
-        ("difference", _moved_cell),
-        (Column("p", drop_order=1), number_of("change.p_corrected", p_value)),
+        ("human", number_cells("change.old", signed)),
+        ("judge", number_cells("change.new", signed)),
+        ("difference", _tilt_change_cell),
+        (Column("p", drop_order=1), number_cells("change.p_corrected", p_value)),
     ]
-    return tabulated(
+    return make_table(
         "Relative Δ of each ranker by who judged, in %",
         audit.tilts,
         columns,
-        group=lambda tilt: (tilt.judge,),
-        groups=("judge",),
+        group_of=lambda tilt: (tilt.judge,),
+        group_titles=("judge",),
     )
 
 
-def _moved_cell(tilt: JudgedTilt) -> Cell:
-    """Print by how much Relative Δ differs."""
-    return moved(tilt.change)
+def _tilt_change_cell(tilt: JudgedTilt) -> Cell:
+    """Return the cell of the difference of Relative Δ by a judge's grades and by human ones."""
+    return change_cell(tilt.change)
 
 
 def _legend(audit: JudgeAudit) -> Iterator[str]:
-    """Yield what numbers mean."""
+    """Yield sentences on what the numbers of each part of the audit mean."""
     spec = audit.spec
     if not audit.agreements:
         yield (
@@ -221,10 +238,10 @@ def _legend(audit: JudgeAudit) -> Iterator[str]:
             f"and human grade; level is ±{GAP_MARGIN}."
         )
     if audit.preferences:
-        put = ", which are put on its scale" if audit.agreements else ""
+        scaled = ", which are put on its scale" if audit.agreements else ""
         yield (
             "Preference: family − others under the judge, minus what its general errors make of "
-            f"the same difference under human grades{put}; intervals over queries and systems. "
+            f"the same difference under human grades{scaled}; intervals over queries and systems. "
             "Points are on the judge's own scale, so do not compare judges that spread systems "
             "differently. Ranks: share of systems beaten, in points; z: within query. A "
             "preference needs all three. Plain: the textbook difference in differences, which a "
