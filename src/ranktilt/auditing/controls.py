@@ -22,7 +22,7 @@ from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.twins import twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
-from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
+from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, correct_p_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.notes.runs import SavedRunNotControlled
@@ -142,7 +142,7 @@ def _corrected(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ..
     tested: dict[int, Effect] = {}
     for row in rows:
         tested |= {id(tilt): tilt for tilt in row.tilts}
-    tilts = corrected(list(tested.values()), str(raw.spec["correction"]), raw.primary)
+    tilts = correct_p_values(list(tested.values()), str(raw.spec["correction"]), raw.primary)
     corrected_of = dict(zip(tested, tilts, strict=True))
     return tuple(
         replace(row, tilts=tuple(map(corrected_of.__getitem__, map(id, row.tilts)))) for row in rows

@@ -19,7 +19,7 @@ from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.notes import source_notes
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import corrected
+from ranktilt.auditing.significance import correct_p_values
 from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
 from ranktilt.auditing.temperature_trend import Trend, trend_notes, trends
 from ranktilt.data.artifact import Coded, Result, fields_for_file, register
@@ -261,8 +261,8 @@ def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
     primary, correction = audits[0].primary, audits[0].spec["correction"]
     all_tilts = chain.from_iterable(audited.tilts for audited in audits)
     all_answers = chain.from_iterable(audited.card for audited in audits)
-    tilts = iter(corrected(list(all_tilts), correction, primary))
-    card = iter(corrected(list(all_answers), correction, primary))
+    tilts = iter(correct_p_values(list(all_tilts), correction, primary))
+    card = iter(correct_p_values(list(all_answers), correction, primary))
     return [
         replace(
             audited,

@@ -14,7 +14,7 @@ from ranktilt.auditing.significance import (
     ChangeTask,
     InferenceOptions,
     contrast_changes,
-    corrected,
+    correct_p_values,
 )
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within, warnings_of
@@ -173,7 +173,7 @@ def _tilts(
         comparison = replace(match(mixed_audit, mixed_audit, baseline_run=pairs[0].old), runs=pairs)
         tasks = change_tasks(comparison, comparison.pairs)
     uncorrected = contrast_changes(tasks, resamples=inference.resamples, seed=inference.seed)
-    changes = corrected(uncorrected, inference.correction)
+    changes = correct_p_values(uncorrected, inference.correction)
     return (
         mixed_audit.tilts,
         changes,

@@ -18,7 +18,7 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.label_errors.changes import observed_differences, with_rate_errors
 from ranktilt.auditing.label_errors.notes import correction_notes
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
+from ranktilt.auditing.significance import contrast_changes, correct_p_values, mean_changes
 
 
 def compare_audits(
@@ -40,7 +40,7 @@ def compare_audits(
         with_less_variation(change, new, old) for change in (*tilts, *effectiveness, *estimates)
     ]
     # One family of tests: corrected together, and divided again in the same order.
-    corrected_changes = corrected(changes, options.correction)
+    corrected_changes = correct_p_values(changes, options.correction)
     tilts_end = len(tilts)
     effectiveness_end = tilts_end + len(effectiveness)
     corrected_tilts = corrected_changes[:tilts_end]

@@ -35,7 +35,7 @@ from ranktilt.auditing.query_groups.result import (
     query_group_counts,
 )
 from ranktilt.auditing.repeats.average import answer_key, samples_by_answer
-from ranktilt.auditing.significance import Sample, corrected
+from ranktilt.auditing.significance import Sample, correct_p_values
 from ranktilt.errors import UserError
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.exposure.property_lift import PropertyEstimand
@@ -96,8 +96,8 @@ def _answers(inputs: AuditInputs, groups: QueryGroups) -> list[GroupAnswer]:
         names_of_card += [name] * len(inferences.card)
     correction = inputs.options.inference.correction
     effects = [
-        *corrected(tilts, correction, inputs.primary),
-        *corrected(card, correction, inputs.primary),
+        *correct_p_values(tilts, correction, inputs.primary),
+        *correct_p_values(card, correction, inputs.primary),
     ]
     return [
         GroupAnswer(group=name, effect=effect)

@@ -11,7 +11,7 @@ from ranktilt.auditing.replay_log.notes import answer_examples, log_notes
 from ranktilt.auditing.replay_log.result import INPUT, ReplayedLog
 from ranktilt.auditing.replay_log.runs import LogRuns
 from ranktilt.auditing.replay_log.tasks import LogQuestions, part_tasks
-from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
+from ranktilt.auditing.significance import contrast_changes, correct_p_values, mean_changes
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
@@ -89,7 +89,7 @@ def replay_log(
         queries=len(rankings.called),
         measures=notations,
         pairs=tuple(compared),
-        changes=corrected(changes, correction),
+        changes=correct_p_values(changes, correction),
         notes=tuple(log_notes(replayed)),
     )
 

@@ -15,7 +15,7 @@ from ranktilt.auditing.comparison.ranks.answers import RunAnswer
 from ranktilt.auditing.comparison.ranks.result import RankedRun, RunDifference
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.label_errors.changes import widened_gap, with_rate_error
-from ranktilt.auditing.significance import Sample, corrected
+from ranktilt.auditing.significance import Sample, correct_p_values
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.progress import report
@@ -195,7 +195,7 @@ def ranked(
 ) -> tuple[list[RankedRun], list[RunDifference]]:
     """Return the ranks of all runs by orders of one family, which are corrected together."""
     changes = list(chain.from_iterable(order.changes for order in orders))
-    corrected_changes = iter(corrected(changes, correction))
+    corrected_changes = iter(correct_p_values(changes, correction))
     ranks, differences = list[RankedRun](), list[RunDifference]()
     for order in orders:
         changes_of_order = [next(corrected_changes) for _ in order.changes]

@@ -149,7 +149,7 @@ def _observed(effect: Effect) -> str:
 
 def _random_labels(effect: Effect) -> str:
     """Write the band that random labels give; nothing where there is none."""
-    if not effect.banded or not effect.has_interval:
+    if not effect.has_random_band or not effect.has_interval:
         return ""
     amount = effect.estimand.amount
     return f"[{amount(effect.null_low)}, {amount(effect.null_high)}]"
