@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.breakdown import parts
+from ranktilt.auditing.breakdown import query_parts
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.data.runs.run import codes
@@ -50,7 +50,7 @@ class Numbers:
         tilt = np.empty((len(runs), len(pairs), len(audit.measures), len(audit.queries)))
         for number, pair in enumerate(pairs):
             a, b = (audit.groups.index(name) for name in pair)
-            tilt[:, number] = parts(values[:, :, a], values[:, :, b])
+            tilt[:, number] = query_parts(values[:, :, a], values[:, :, b])
         heads = _heads(audit, runs, pairs)
         return cls(pairs=pairs, values=values, tilt=tilt, heads=heads)
 
