@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import neutral_values
+from ranktilt.auditing.comparison.tasks import neutral_values
 from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
+from ranktilt.auditing.comparison.match import RunPair, match
+from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (

@@ -18,7 +18,10 @@ from ranktilt.errors import UserError
 def compare_choices(
     new: Audit | PairwiseAudit, old: Audit | PairwiseAudit | None, options: ComparisonOptions
 ) -> Comparison:
-    """Compare two models' choices on the same queries' pairs, each kind separately."""
+    """Compare the choices of two models between pairs of documents, for the same queries.
+
+    Each kind of pairs, by which of its documents are relevant, is compared separately.
+    """
     if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
         raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
     matched = match_choices(new, old, max_left_out=options.max_left_out)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
+from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.gate.limit_checks import LARGEST_DELTA
 from ranktilt.auditing.options import check_resamples
 from ranktilt.errors import UserError, unknown

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ranktilt.auditing.comparison.less_variation import with_less_variation
-from ranktilt.auditing.comparison.match import Match, change_tasks, estimand_tasks, match
+from ranktilt.auditing.comparison.match import Match, match
+from ranktilt.auditing.comparison.tasks import change_tasks, estimand_tasks
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate.limit_checks import check_growth, check_loss
 from ranktilt.auditing.gate.options import GateOptions

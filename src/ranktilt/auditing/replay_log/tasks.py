@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.card import group_samples
-from ranktilt.auditing.comparison.match import change_tasks, match
+from ranktilt.auditing.comparison.match import match
+from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.judged_run import JudgedRun
