@@ -18,8 +18,8 @@ from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.query_groups.differences import (
     GroupedScores,
     compare_groups,
-    corrected_differences,
-    corrected_rest,
+    correct_differences,
+    correct_rest,
     split_half_variance,
 )
 from ranktilt.auditing.query_groups.grouping import (
@@ -96,7 +96,7 @@ def citation_breakdown(
                 key, groups.names, grouped, resamples=exchanges.resamples, seed=exchanges.seed
             )
             differences.append(difference)
-            against_rest += corrected_rest(rest, exchanges.correction)
+            against_rest += correct_rest(rest, exchanges.correction)
             if question.key == primary:
                 scores = _scores(rows, question.estimate(rows), has_units=True)
                 variance = split_half_variance(
@@ -112,7 +112,7 @@ def citation_breakdown(
         groups=query_group_counts(groups.names, groups.code),
         without_group=int((groups.code < 0).sum()),
         answers=tuple(_answers(inputs, pairs, exchanges, groups, primary=primary, model=model)),
-        differences=tuple(corrected_differences(differences, primary, exchanges.correction)),
+        differences=tuple(correct_differences(differences, primary, exchanges.correction)),
         against_rest=tuple(against_rest),
         variances=tuple(variances),
     )

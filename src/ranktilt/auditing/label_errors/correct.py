@@ -28,7 +28,7 @@ from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribu
 from ranktilt.auditing.null_distributions.lists import shuffled_in_lists
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels, share_bands
 from ranktilt.auditing.prepare import AuditInputs
-from ranktilt.auditing.repeats.average import AnswerKey, answer_key, average_repeats
+from ranktilt.auditing.repeats.average import SampleKey, average_repeats, sample_key
 from ranktilt.auditing.significance import Sample, correct_p_values, effects
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, first_ranks, share_of_query
@@ -157,10 +157,10 @@ def correct_labels(
     some p, so that all are corrected for several tests anew.
     """
     options = inputs.options.inference
-    repeats_by_answer: dict[AnswerKey, list[CorrectedAnswer]] = {}
+    repeats_by_answer: dict[SampleKey, list[CorrectedAnswer]] = {}
     for judged in judged_samples:
         answer = _corrected_answer(inputs, model, judged.judged_run, judged.sample, shuffles)
-        repeats_by_answer.setdefault(answer_key(judged.sample), []).append(answer)
+        repeats_by_answer.setdefault(sample_key(judged.sample), []).append(answer)
     answers = [_average(repeats) for repeats in repeats_by_answer.values()]
     samples = tuple(answer.sample for answer in answers)
     observed_samples = average_repeats([judged.sample for judged in judged_samples])
