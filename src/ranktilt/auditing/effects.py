@@ -230,7 +230,7 @@ class Effect:
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
-        """The side of the neutral value with the whole interval; empty if the interval is on both."""
+        """The side of the neutral value that the whole interval is on; empty if it is on both."""
         if self.low > self.neutral:
             return "a"
         return "b" if self.high < self.neutral else ""

@@ -416,7 +416,7 @@ def noise_notes(
 
 
 def _verdict_on_interval(tilt: Effect, margin: float) -> tuple[str, bool]:
-    """Return the side of the neutral value that the interval is on, and whether the tilt is level."""
+    """Return the side of the neutral value with the interval, and whether the tilt is level."""
     return tilt.leans, tilt.verdict(margin) == "level"
 
 

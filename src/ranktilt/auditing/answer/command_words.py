@@ -123,16 +123,11 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
         or audit.spec["collection"].get("without_sources")
         or "pairs" in audit.spec
     )
-    return [
-        "ranktilt",
-        "mitigate",
-        *input_words(audit, [run]),
-        *(["--pair", ",".join(pair)] if needs_pair else []),
-        *_primary_words(audit),
-        *_option_words("-m", _typed_measures(audit)),
-        *_tie_words(audit),
-        *_statistics_words(audit, "correction", "test", "resamples", "seed"),
-    ]
+    pair_words = ["--pair", ",".join(pair)] if needs_pair else []
+    words = ["ranktilt", "mitigate", *input_words(audit, [run]), *pair_words]
+    words += [*_primary_words(audit), *_option_words("-m", _typed_measures(audit))]
+    words += _tie_words(audit)
+    return words + _statistics_words(audit, "correction", "test", "resamples", "seed")
 
 
 def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:

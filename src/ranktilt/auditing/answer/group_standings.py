@@ -153,9 +153,14 @@ def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
             letters=letters[rank],
         )
         standings.append(standing)
-    sets = [tuple(names[rank] for rank in ranks) for ranks in letter_sets(differs)]
+    sets = [_names_at(names, ranks) for ranks in letter_sets(differs)]
     level = sum(effect.verdict(audit.margin) == "level" for effect in answers)
     return GroupDisplay(run=run, standings=tuple(standings), sets=tuple(sets), level=level)
+
+
+def _names_at(names: list[str], ranks: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of the groups at these ranks."""
+    return tuple(names[rank] for rank in ranks)
 
 
 def _row_means(values: Floats, is_defined: Bools) -> Floats:

@@ -184,14 +184,9 @@ def match(
     runs = _run_pairs(new, old, baseline_run)
     measure_names = _measure_names(new), _measure_names(old)
     measures = [name for name in measure_names[0] if name in measure_names[1]]
-    pairs = [
-        pair
-        for pair in new.tilted_pairs
-        if pair in old.tilted_pairs or pair[::-1] in old.tilted_pairs
-    ]
+    pairs = _common_pairs(new, old)
     answers = answers_of(new), answers_of(old)
-    new_questions, old_questions = ({question for _run, question in side} for side in answers)
-    answered = new_questions & old_questions
+    answered = answered_questions(answers[0]) & answered_questions(answers[1])
     questions = [question for question in _questions(new) if question in answered]
 
     pair_names = _pair_names(new.tilted_pairs), _pair_names(old.tilted_pairs)
@@ -209,14 +204,9 @@ def match(
         *_left_out_notes("pair of groups", *pair_names, common=common_pairs),
         *_left_out_notes("question", *question_names, common=map(_question_name, answered)),
     )
-    renamed = [
-        RunsPaired(new=run.new, old=run.old)
-        for run in runs
-        if run.new != run.old and baseline_run is None
-    ]
     notes = (
         *_query_notes(common, new, old),
-        *renamed,
+        *(_renaming_notes(runs) if baseline_run is None else ()),
         *_rounding_notes(new, old),
         *comparability_notes(new, old, ("new", "old")),
         *depth_notes(new, old, runs, _deepest(measures)),
@@ -247,6 +237,24 @@ def _run_pairs(new: Audit, old: Audit, baseline_run: str | None) -> list[RunPair
     if len(new.runs) == len(old.runs) == 1:
         return [RunPair(new=new.runs[0], old=old.runs[0])]
     return [RunPair(new=run, old=run) for run in new.runs if run in old.runs]
+
+
+def _common_pairs(new: Audit, old: Audit) -> list[Pair]:
+    """Return the pairs of groups with a Relative Δ in both audits; their order may differ."""
+    old_pairs = {frozenset(pair) for pair in old.tilted_pairs}
+    return [pair for pair in new.tilted_pairs if frozenset(pair) in old_pairs]
+
+
+def answered_questions(answers: AnswersByQuestion) -> set[Question]:
+    """Return the questions that some run answers, with their groups in both orders."""
+    return {question for _run, question in answers}
+
+
+def _renaming_notes(runs: Iterable[RunPair]) -> Iterator[Note]:
+    """Note runs that are compared although they have different names."""
+    for run in runs:
+        if run.new != run.old:
+            yield RunsPaired(new=run.new, old=run.old)
 
 
 def _deepest(measures: Iterable[str]) -> int | None:

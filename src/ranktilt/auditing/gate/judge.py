@@ -33,7 +33,7 @@ class JudgedAudit:
 
 
 def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
-    """Judge the tilts of an audit; with a baseline, also their growth and a loss of effectiveness."""
+    """Judge the tilts of an audit; with a baseline, also their growth and the effectiveness."""
     effects = gated.requirements.effects
     checks = _tilt_checks(effects, options.tilt_limit)
     corrections = (*correction_notes(gated.audit.notes), *observed_notes(effects))

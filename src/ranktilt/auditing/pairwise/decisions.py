@@ -1,4 +1,4 @@
-"""Decisions of a language model: its choice for each pair of documents, in each order of the two."""
+"""Decisions of a language model: its choice for each pair of documents, in each of both orders."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ from ranktilt.statistics.correction import correct
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTotals:
-    """Choices in pairs of all kinds; a kind says whether both documents are relevant, or neither."""
+    """Choices in pairs of all kinds.
+
+    The kind of a pair says whether both documents are relevant, or neither.
+    """
 
     outcomes: tuple[PairOutcome, ...]
     """Outcome of each kind of pairs."""

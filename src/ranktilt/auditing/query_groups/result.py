@@ -202,7 +202,10 @@ def key_of(row: Effect | GroupDifference | RestDifference | TiltVariance) -> Ans
 
 
 def query_group_counts(names: Sequence[str], code: npt.NDArray[np.int64]) -> tuple[QueryGroup, ...]:
-    """Return the groups with their numbers of queries; `code` is the index of each query's group."""
+    """Return the groups with their numbers of queries.
+
+    `names` are those of the groups, and `code` is the index of each query's group.
+    """
     counts = np.bincount(code[code >= 0], minlength=len(names)).tolist()
     return tuple(
         QueryGroup(name=name, queries=count) for name, count in zip(names, counts, strict=True)

@@ -108,22 +108,26 @@ def _estimands(
     measures: Iterable[str | Estimand] | None, collection: Collection, by: str | None
 ) -> list[Estimand]:
     """Read the questions; refuse those that cannot be split into parts."""
-    has_judgments = collection.has_judgments
     if measures is None:
-        default_measures = ["nDCG@10"] if has_judgments else []
+        default_measures = ["nDCG@10"] if collection.has_judgments else []
         default_estimands = [] if by is None else ["ExposureRatio"]
         measures = [*default_measures, *default_estimands]
     estimands = [estimand(measure) for measure in measures]
-    for measure in estimands:
-        if not isinstance(measure, Measure | GroupEstimand) or measure.reads_scores:
-            raise UserError(
-                f"{measure!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio "
-                "with groups"
-            )
-        if isinstance(measure, GroupEstimand) and by is None:
-            raise UserError(f"{measure!r} needs a column to group by (--by)")
-        if isinstance(measure, Measure) and not has_judgments:
-            raise UserError(
-                f"{measure!r} needs judgments, and there are none: name them (--qrels FILE)"
-            )
+    for question in estimands:
+        _check_question(question, has_judgments=collection.has_judgments, has_groups=by is not None)
     return estimands
+
+
+def _check_question(question: Estimand, *, has_judgments: bool, has_groups: bool) -> None:
+    """Refuse a question that cannot be split into parts, or that lacks judgments or groups."""
+    if not isinstance(question, Measure | GroupEstimand) or question.reads_scores:
+        raise UserError(
+            f"{question!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio "
+            "with groups"
+        )
+    if isinstance(question, GroupEstimand) and not has_groups:
+        raise UserError(f"{question!r} needs a column to group by (--by)")
+    if isinstance(question, Measure) and not has_judgments:
+        raise UserError(
+            f"{question!r} needs judgments, and there are none: name them (--qrels FILE)"
+        )

@@ -19,6 +19,7 @@ from ranktilt.auditing.comparison.common_queries import first_names
 from ranktilt.auditing.comparison.match import (
     AnswersByQuestion,
     Question,
+    answered_questions,
     answers_of,
     learned_queries,
 )
@@ -132,7 +133,7 @@ class MatchedAudits:
     @property
     def measures(self) -> list[str]:
         """Notations of the measures that all audits have."""
-        notations = [[repr(measure) for measure in audit.measures] for audit in self.audits]
+        notations = [list(map(repr, audit.measures)) for audit in self.audits]
         common = set[str](notations[0]).intersection(*notations)
         return [notation for notation in notations[0] if notation in common]
 
@@ -148,10 +149,8 @@ class MatchedAudits:
 
         `estimand` is its notation. The groups are in the order of the first audit.
         """
-        questions_of_audits = [
-            {question for _run, question in answers} for answers in self._answers
-        ]
-        common = questions_of_audits[0].intersection(*questions_of_audits)
+        answered = [answered_questions(answers) for answers in self._answers]
+        common = answered[0].intersection(*answered)
         questions: dict[frozenset[str], Question] = {}
         for answer in self.audits[0].query_answers:
             notation, pair = repr(answer.estimand), (answer.a, answer.b)

@@ -266,6 +266,7 @@ def _spec(
     matched: MatchedAudits, questions: RankedQuestions, options: ComparisonOptions
 ) -> dict[str, object]:
     """Return the options, the questions, and the commands behind the audits."""
+    audits = [audit_spec(audit) for audit in matched.audits]
     spec: dict[str, object] = {
         "correction": options.correction,
         "resamples": options.resamples,
@@ -274,7 +275,7 @@ def _spec(
         "primary": questions.primary,
         "measure": questions.measure,
         "queries_left_out": len(matched.left_out),
-        "audits": [audit_spec(audit) for audit in matched.audits],
+        "audits": audits,
     }
     if options.max_left_out != MAX_LEFT_OUT:
         spec["max_left_out"] = options.max_left_out
