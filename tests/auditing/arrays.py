@@ -60,7 +60,7 @@ def audit_of(
     sides = (
         sides
         if null is None
-        else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
+        else [side.with_random_labels(np.asarray(null, dtype=np.float64)) for side in sides]
     )
     options = InferenceOptions(
         resamples=resamples,

@@ -455,7 +455,7 @@ class TestTheSamePairsInEveryQuery:
         assert (twins.effective_n, twins.p) == (3, pytest.approx(2 * 0.5**3))
         assert (twins.low, twins.high) == pytest.approx((2 * 0.025 ** (1 / 3) - 1, 1))
         assert exchange_p(effects_by_kind["relative delta"]) > 0.05
-        assert not any(effects_by_kind[kind].banded for kind in KINDS)
+        assert not any(effects_by_kind[kind].has_random_band for kind in KINDS)
         assert not any(e.favours for e in effects_by_kind.values())
 
     @pytest.mark.parametrize(("german", "english"), [(6, 0), (5, 1), (4, 2), (7, 1), (3, 3)])

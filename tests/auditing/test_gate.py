@@ -20,7 +20,13 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.gate.gate import gate
 from ranktilt.auditing.gate.limit_checks import check_growth, check_loss, check_tilt
 from ranktilt.auditing.gate.result import Gate, GateRow, worst
-from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, decided, sequential_audit
+from ranktilt.auditing.sequential import (
+    BATCH,
+    Look,
+    SequentialAudit,
+    decision_after,
+    sequential_audit,
+)
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.reporting.sentences.gate import (
@@ -682,10 +688,16 @@ def test_what_decides() -> None:
         (0.1, 0.0, 0.2, 0.1, "inconclusive"),
     ):
         look = Look(9, 90, value, low, high, 0.0, 0.0)
-        assert decided(look, until, Variation(total=9, fixed={})) == decision, (value, low, high)
+        assert decision_after(look, until, Variation(total=9, fixed={})) == decision, (
+            value,
+            low,
+            high,
+        )
     # Lists whose documents all have one score cannot show that anybody is level.
     assert (
-        decided(Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, Variation(total=9, fixed={"tied": 9}))
+        decision_after(
+            Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, Variation(total=9, fixed={"tied": 9})
+        )
         == "inconclusive"
     )
 

@@ -233,7 +233,7 @@ class TestByHand:
             map(sum, zip(*CELLS[kind].values(), strict=True)),
         )
         assert effect.value == pytest.approx(total / weight, abs=1e-15)
-        assert (effect.queries, effect.neutral, effect.banded) == (3, 0, False)
+        assert (effect.queries, effect.neutral, effect.has_random_band) == (3, 0, False)
         # No three documents carry equally much, so fewer than three votes: too few for an interval.
         weights = np.array(list(sums_of(CELLS[kind], 1).values()))[:, 1]
         assert effect.effective_n == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
@@ -593,9 +593,9 @@ class TestGroupsThatAreNotTwins:
         )
         more = Collection(pl.concat([plain.docs, extra]), plain.queries, plain.qrels)
         effects_by_kind = toy_card(collection=more)
-        assert effects_by_kind["page"].banded
+        assert effects_by_kind["page"].has_random_band
         assert effects_by_kind["page"].details["shares"] == pytest.approx(1 / 7)
-        assert not effects_by_kind["relative delta"].banded
+        assert not effects_by_kind["relative delta"].has_random_band
 
 
 @pytest.mark.parametrize("correction", ["bonferroni", "holm"])

@@ -27,7 +27,7 @@ from ranktilt.auditing.null_distributions.base import (
     LabelEffects,
     NullDistribution,
     Shuffles,
-    enough,
+    shuffle_count,
     shuffled_labels,
 )
 from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
@@ -186,9 +186,9 @@ class TestNullDeltas:
         null = np.stack(
             list(null_deltas(tasks, MEASURES, Shuffles(judgments=judgments, seed=0, count=50)))
         )
-        monkeypatch.setattr(base, "_SHUFFLES_IN_BLOCK", 1)
+        monkeypatch.setattr(base, "_FEWEST_SHUFFLES_PER_BLOCK", 1)
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
-            monkeypatch.setattr(base, "_LABELS_IN_BLOCK", step * len(judgments.group))
+            monkeypatch.setattr(base, "_LABELS_PER_BLOCK", step * len(judgments.group))
             monkeypatch.setattr(base, "_MEMORY_PARTS", share)
             assert np.array_equal(
                 null,
@@ -262,7 +262,7 @@ def test_a_sure_tilt_survives_the_correction_in_a_long_table() -> None:
     """Three groups, nine measures and two runs make 54 tests: 1,000 shuffles could not reach p =
     .05 / 54.
     """
-    assert [enough(tests) for tests in (1, 20, 21, 54)] == [SHUFFLES, SHUFFLES, 1050, 2700]
+    assert [shuffle_count(tests) for tests in (1, 20, 21, 54)] == [SHUFFLES, SHUFFLES, 1050, 2700]
     assert 54 * 2 / (1 + 2700) < 0.05
     collection = judged_groups(40, "aaaabbcc", "aaabc")
     scores: dict[str, dict[str, float]] = {q: {} for q in collection.queries["id"]}

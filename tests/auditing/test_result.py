@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ranktilt import Audit, Collection, Run, UserError, audit, controls, gate
-from ranktilt.auditing.breakdown import RankShares, contributions, parts, rank_shares
+from ranktilt.auditing.breakdown import RankShares, contributions, query_parts, rank_shares
 from ranktilt.auditing.top_results import MOST_RESULTS, TopResults
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.statistics.correction import detectable_effect
@@ -363,7 +363,7 @@ def test_parts_are_query_differences_over_the_sum_of_values() -> None:
     query_contributions = contributions(audit_of(values), "run", "nDCG@5", "human", "llm")
     assert query_contributions.tolist() == pytest.approx([48, -8, np.nan], abs=1e-12, nan_ok=True)
     assert np.isnan(
-        parts(np.array([0.0, 0.0, np.nan]), np.array([0.0, 0.0, 1.0]))
+        query_parts(np.array([0.0, 0.0, np.nan]), np.array([0.0, 0.0, 1.0]))
     ).all()  # where both means are 0
 
 
@@ -378,8 +378,8 @@ def test_parts_add_up_to_delta_and_turn_with_sides(
     a, b = (np.array(side) for side in zip(*pairs, strict=True))
     both = [(x, y) for x, y in pairs if x == x and y == y]
     means = np.mean([x for x, _ in both] or [0]), np.mean([y for _, y in both] or [0])
-    differences = parts(a, b)
-    np.testing.assert_array_equal(differences, -parts(b, a))
+    differences = query_parts(a, b)
+    np.testing.assert_array_equal(differences, -query_parts(b, a))
     if sum(means) == 0:
         assert np.isnan(differences).all()
     else:

@@ -15,7 +15,7 @@ from scipy import stats
 from ranktilt import Collection, Run, RunRanks, audit, compare, table
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.ranks.answers import RunAnswer
-from ranktilt.auditing.comparison.ranks.order import ordered_runs, ranked
+from ranktilt.auditing.comparison.ranks.order import order_runs, ranks_of_orders
 from ranktilt.auditing.comparison.ranks.result import RunOrder
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
@@ -302,8 +302,8 @@ def order_of(values: dict[str, Floats], options: ComparisonOptions) -> RunOrder:
         )
         for run, row in values.items()
     ]
-    tested = ordered_runs(answers, options, rate_error=0.0)
-    ranks, differences = ranked([tested], options.correction)
+    tested = order_runs(answers, options, rate_error=0.0)
+    ranks, differences = ranks_of_orders([tested], options.correction)
     return RunOrder(ranks=tuple(ranks), differences=tuple(differences))
 
 

@@ -18,7 +18,7 @@ from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Effect, conflict_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
-from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
+from ranktilt.auditing.significance import InferenceOptions, Sample, correct_p_values, effects
 from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
@@ -282,7 +282,7 @@ class TestTilts:
 
     def test_the_band_and_its_p_come_from_the_shuffled_labels(self) -> None:
         null = np.arange(-499.0, 501.0) / 10
-        (effect,) = effects([self.side([0.6] * 8, [0.2] * 8).among(null)], HOW)
+        (effect,) = effects([self.side([0.6] * 8, [0.2] * 8).with_random_labels(null)], HOW)
         assert effect.value == pytest.approx(100)
         assert (effect.null_low, effect.null_high) == (-47.5, 47.6)
         assert effect.checks["shuffled labels"] == pytest.approx(2 / 1001)
@@ -368,10 +368,10 @@ def test_primary_question_is_own_family_and_no_vote_is_said() -> None:
     tilts = [
         tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))
     ]
-    corrected_tilts = corrected(tilts, "holm", as_measure("nDCG@10"))
+    corrected_tilts = correct_p_values(tilts, "holm", as_measure("nDCG@10"))
     assert [e.p_corrected for e in corrected_tilts] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.family_size for e in corrected_tilts] == [1, 2, 2]
-    assert [e.family_size for e in corrected(tilts, "holm")] == [3, 3, 3]
+    assert [e.family_size for e in correct_p_values(tilts, "holm")] == [3, 3, 3]
     corrected_tilts = {votes: answer(0.1, 0.3, effective_n=votes) for votes in (-1, 0, 9, 10)}
     assert {votes: e.sample for votes, e in corrected_tilts.items()} == {-1: 40, 0: 0, 9: 9, 10: 10}
     assert {votes: e.testable for votes, e in corrected_tilts.items()} == {

@@ -37,7 +37,7 @@ from ranktilt.auditing.significance import (
     InferenceOptions,
     Sample,
     contrast_changes,
-    corrected,
+    correct_p_values,
     effects,
     mean_changes,
 )
@@ -276,7 +276,7 @@ def replayed(most: float | None = None) -> ReplayedLog:
         for (new, old), columns in sides
     ]
     options = {"resamples": 200, "seed": 0}
-    changes = corrected(
+    changes = correct_p_values(
         [*mean_changes(means, **options), *contrast_changes(ratios, **options)], "holm"
     )
     command = "ranktilt tools replay-log x"

@@ -1,4 +1,7 @@
-"""Write NumPy arrays and lists of names as text in JSON files: compressed by zlib, then base64."""
+"""Write NumPy arrays and lists of names as text in JSON files: compressed by zlib, then base64.
+
+The inverse of `text_of_array` is `array_of_text`, that of `text_of_names` is `names_of_text`.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
+_FASTEST = 1
+"""Level of zlib that compresses fastest."""
+
 
 def text_of_array(array: npt.NDArray[Any]) -> str:
     """Return a text from which `array_of_text` makes the array again; its dtype is not stored."""
-    # Level 1 is the fastest of zlib.
-    return base64.b64encode(zlib.compress(array.tobytes(), 1)).decode()
+    return base64.b64encode(zlib.compress(array.tobytes(), _FASTEST)).decode()
 
 
 def array_of_text(text: str, dtype: str) -> npt.NDArray[Any]:
@@ -25,7 +30,7 @@ def array_of_text(text: str, dtype: str) -> npt.NDArray[Any]:
 
 def text_of_names(names: pl.Series) -> str:
     """Return a text from which `names_of_text` makes the names again; null stays null."""
-    return base64.b64encode(zlib.compress(orjson.dumps(names.to_list()), 1)).decode()
+    return base64.b64encode(zlib.compress(orjson.dumps(names.to_list()), _FASTEST)).decode()
 
 
 def names_of_text(text: str) -> pl.Series:

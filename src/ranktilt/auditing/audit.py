@@ -60,7 +60,8 @@ def audit(
     Parameters
     ----------
     collection : Collection
-        Documents, queries and judgments; every judgment counts in the row ``all``.
+        Documents, queries and judgments. Judgments of documents that are in no group count only in
+        the row ``all``, which has every document.
     runs : Run or sequence of Run
         Rankings of the mixed collection. The repeats of a run (`Run.from_repeats`) are averaged
         within each query.
@@ -69,22 +70,22 @@ def audit(
         answers other estimands, such as ``"NDSR@20"``.
     primary : str or Estimand, optional
         The question that verdicts answer, chosen before you see the data; all others are secondary.
-        By default the deepest nDCG of `measures`, or else the first of them. Without judgments or
-        measures it is head-to-head over all twins, or Share@10 without twins. For groups other
-        than sources it is ExposureRatio, if you ask it.
+        By default it is the nDCG of `measures` with the largest cutoff, or else the first of them.
+        Without judgments or measures it is head-to-head over all twins, or Share@10 without twins.
+        For groups other than sources it is ExposureRatio, if you ask it.
     card : bool, optional
-        Ask the other questions too: who fills the page, which twin ranks higher and by how much
-        (`Audit.card`).
+        Ask the other questions too: which group fills the first ranks, which of two twins (versions
+        of one document) ranks higher and by how much. `Audit.card` has the answers.
     depth : int, optional
-        Ranks over which ΔNDSR counts who fills the page.
+        Number of first ranks that ΔNDSR counts.
     confounds : bool, optional
-        Compare the texts of the sources too (`Audit.confounds`); only by ``source``, and only with
-        texts.
+        Compare the texts of the sources too, such as their lengths (`Audit.confounds`). This needs
+        texts, and groups by ``source``.
     by : str or None, optional
         Document column to group by; None for no groups. Documents without a value are counted, but
         in no group. If only one group is left, its values are given and nothing is compared.
     pairs : iterable of (str, str), optional
-        Groups to compare, the first being favoured by positive values; all pairs by default.
+        Pairs of groups to compare; all pairs by default. Positive values favour the first group.
     missing : {"zero", "exclude"}, optional
         Whether a judged query that a run lacks counts 0, as with trec_eval's ``-c``, or not at all
         for that run.
@@ -97,24 +98,24 @@ def audit(
         Source of p: the level at which the interval first excludes the neutral value; or, for
         twins, a paired t test over queries, as in some papers.
     correction : {"holm", "bonferroni"}, optional
-        Correct every p on the primary question (run × pair) together, and the others table by
-        table.
+        Correction of p for several tests. The p on the primary question, of all runs and pairs, are
+        corrected together. The others are corrected together in each table.
     margin : float or str, optional
-        Half-width of what a verdict calls level, in percentage points; if the primary question has
-        another unit, a text with that unit: ``"0.5 ranks"``.
+        Largest distance from the neutral value that a verdict calls level, in percentage points. If
+        the primary question has another unit, a text with that unit: ``"0.5 ranks"``.
     resamples, seed : int, optional
-        Bootstrap resamples; random seed of all draws.
+        Number of bootstrap resamples; random seed of all draws.
     keep_top : int, optional
-        Ranks of every list that the audit keeps for its reports; fewer if runs have over half a
-        million results together. 0 keeps none.
+        Number of first ranks of every list that the audit saves for its reports; fewer if runs have
+        over half a million results together. 0 saves none.
     label_errors : str or LabelErrors, optional
-        How often labels are wrong: ``"ai:fpr=.02,fnr=.05"``, or the file of a checked sample.
-        Answers are then corrected for it, and those that cannot be are refused; without `measures`
-        the audit asks Share@10.
+        How often labels are wrong: rates such as ``"ai:fpr=.02,fnr=.05"``, or the file of a checked
+        sample. Answers are then corrected for these errors, and questions that cannot be corrected
+        are refused. Without `measures` the audit asks Share@10.
     by_query : str, optional
-        Give every answer by groups of queries too, and test whether they differ
-        (`Audit.by_query`): a column of the queries, parts of its numbers (``"year:3"``), or a file
-        with ids of queries (``"topics.csv:topic"``).
+        Groups of queries: a column of the queries, bins of its numbers (``"year:3"``), or a file
+        with ids of queries (``"topics.csv:topic"``). `Audit.by_query` then has every answer for
+        each group of queries, and tests whether the groups differ.
     """
     if isinstance(label_errors, str):
         label_errors = LabelErrors.from_text(label_errors)

@@ -1,4 +1,7 @@
-"""The parts of an audit's numbers: groups at each rank, and each query's part of Relative Δ."""
+"""The parts of an audit's numbers: groups at each rank, and each query's part of Relative Δ.
+
+Relative Δ is the difference of two groups' means of a measure, in percent of their mean.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,10 @@ class RankShares:
     The mean is over queries with a relevant document in the group; NaN without any.
     """
     neutral: Floats
-    """Share of each group at every rank if labels were random.
+    """Share of each group at every rank if documents had random groups.
 
-    It is the group's share of the documents that have a group, times the share of such documents in
-    the lists.
+    It is the group's share of the collection's documents that have a group, times the share of such
+    documents in the lists.
     """
     queries: Ints
     """Number of queries whose list reaches each rank."""
@@ -53,9 +56,9 @@ class RankShares:
 
 
 def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 100) -> RankShares:
-    """Count the groups at each rank of a run, and their relevant documents down to it.
+    """Return the share of each group at each rank of a run, and its recall down to that rank.
 
-    Ties are broken as in the audit.
+    Groups, ties and missing queries count as in `audit`. `depth` is the number of ranks.
     """
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
@@ -68,7 +71,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     rank = np.arange(len(query)) - ranking.offsets[:-1][query]  # from 0
     is_within, is_known = rank < depth, judgments.known_query[query]
 
-    def at_ranks(weights: Floats) -> Floats:
+    def sums_at_ranks(weights: Floats) -> Floats:
         """Sum the entries' weights at each rank, each spread evenly over its tie block."""
         spread = np.repeat(per_block(ranking, weights) / ranking.sizes, ranking.sizes)
         sums = np.bincount(rank[is_within], weights=spread[is_within], minlength=depth)
@@ -76,32 +79,37 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
 
     at, recall = np.full((2, len(groups.names), depth), np.nan)
     group, judgment = judged_run.group_codes(groups)[keep], judged_run.judgment[keep]
-    reach = np.bincount(rank[is_within & is_known], minlength=depth)
+    list_counts = np.bincount(rank[is_within & is_known], minlength=depth)
     is_counted = ~judged_run.left_out(str(audit.spec["missing"]))
-    for number in range(len(groups.names)):
-        group_sums = at_ranks(1.0 * (is_known & (group == number)))
-        np.divide(group_sums, reach, out=at[number], where=reach > 0)
-        is_member = judgments.group == number
+    for index in range(len(groups.names)):
+        group_sums = sums_at_ranks(1.0 * (is_known & (group == index)))
+        np.divide(group_sums, list_counts, out=at[index], where=list_counts > 0)
+        is_member = judgments.group == index
         relevant = np.bincount(judgments.query[is_member], minlength=len(judgments.queries))
         has_relevant = (relevant > 0) & is_counted
         if has_relevant.any():
-            hits = (judgment >= 0) & np.append(is_member, False)[judgment] & has_relevant[query]
-            hit_shares = at_ranks(hits / np.maximum(relevant, 1)[query])
-            recall[number] = np.cumsum(hit_shares) / has_relevant.sum()
+            # The judgment −1 of an entry that is not relevant reads the last element.
+            is_member_or_none = np.append(is_member, False)
+            is_hit = (judgment >= 0) & is_member_or_none[judgment] & has_relevant[query]
+            hit_shares = sums_at_ranks(is_hit / np.maximum(relevant, 1)[query])
+            recall[index] = np.cumsum(hit_shares) / has_relevant.sum()
     return RankShares(
         run=run.name,
         groups=groups.names,
         at=at,
         recall=recall,
         neutral=_neutral_shares(groups, group[is_known]),
-        queries=reach,
+        queries=list_counts,
     )
 
 
-def _neutral_shares(groups: Groups, listed: Ints) -> Floats:
-    """Return the share of each group at every rank under random labels."""
+def _neutral_shares(groups: Groups, entry_groups: Ints) -> Floats:
+    """Return the share of each group at every rank if documents had random groups.
+
+    `entry_groups` has the index of the group of each entry of the lists, −1 for none.
+    """
     labelled = groups.code[groups.code >= 0]
-    labelled_share = float((listed >= 0).mean()) if len(listed) else 1.0
+    labelled_share = float((entry_groups >= 0).mean()) if len(entry_groups) else 1.0
     counts = np.bincount(labelled, minlength=len(groups.names))
     shares = counts * labelled_share / max(len(labelled), 1)
     return shares.astype(np.float64)
@@ -110,10 +118,10 @@ def _neutral_shares(groups: Groups, listed: Ints) -> Floats:
 def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str) -> Floats:
     """Split Relative Δ into a part of each query, in points and in the order of ``audit.queries``.
 
-    ``200·(a_q − b_q) / Σ(a + b)``: these parts add up to Relative Δ ``200·(M_a − M_b) / (M_a +
-    M_b)`` (Dai et al., KDD 2024, sec. 3.1) without rounding, because its means are sums over
-    queries. NaN for a query without a relevant document in both groups, and for every query if both
-    means are 0.
+    The part of a query is ``200·(a_q − b_q) / Σ(a + b)``, with ``a_q`` and ``b_q`` its values for
+    both groups. The parts add up exactly to Relative Δ, ``200·(M_a − M_b) / (M_a + M_b)`` (Dai et
+    al., KDD 2024, sec. 3.1), because the means M_a and M_b are sums over queries. The part is NaN
+    for a query without a relevant document in both groups, and for every query if both means are 0.
     """
     measures = tuple(map(repr, audit.measures))
     name = measure if isinstance(measure, str) else repr(measure)
@@ -127,17 +135,21 @@ def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str
         if value not in names:
             raise unknown(noun, value, names)
     values = audit.values[audit.runs.index(run), measures.index(name)]
-    return parts(values[audit.groups.index(a)], values[audit.groups.index(b)])
+    return query_parts(values[audit.groups.index(a)], values[audit.groups.index(b)])
 
 
-def parts(a: Floats, b: Floats) -> Floats:
-    """Split Relative Δ over the queries, which are the last axis; see `contributions`."""
-    counts = ~(np.isnan(a) | np.isnan(b))
-    total_a = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True)
-    total_b = np.where(counts, b, 0.0).sum(axis=-1, keepdims=True)
+def query_parts(a: Floats, b: Floats) -> Floats:
+    """Return each query's part of Relative Δ, in points.
+
+    `a` and `b` are the values of both groups, with the queries on the last axis. A query counts if
+    both its values are defined; else its part is NaN.
+    """
+    is_counted = ~(np.isnan(a) | np.isnan(b))
+    total_a = np.where(is_counted, a, 0.0).sum(axis=-1, keepdims=True)
+    total_b = np.where(is_counted, b, 0.0).sum(axis=-1, keepdims=True)
     total = total_a + total_b
-    shares: Floats = np.divide(
-        a - b, total, out=np.full(counts.shape, np.nan), where=counts & (total > 0)
+    parts: Floats = np.divide(
+        a - b, total, out=np.full(is_counted.shape, np.nan), where=is_counted & (total > 0)
     )
-    shares *= 200
-    return shares
+    parts *= 200
+    return parts

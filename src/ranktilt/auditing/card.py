@@ -1,7 +1,12 @@
 """The question card: the questions about each run besides Relative Δ.
 
-`docs/measures` has a page on each question. `Card` answers them, and compares each answer with what
-random labels would give. Which labels are random depends on the question: see `null_distributions`.
+`docs/measures` has a page on each question. `Card` answers them, and compares each answer with its
+values under random labels (the label of a document is its group). The range of the middle 95 % of
+these values is the *random band*. Which labels are random depends on the question: see
+`null_distributions`.
+
+Twins are two versions of one document, a version of each of two groups; the document is their
+origin. A *page* is the first ranks of all lists of a run.
 """
 
 from __future__ import annotations
@@ -27,10 +32,10 @@ from ranktilt.auditing.null_distributions.properties import property_sample
 from ranktilt.auditing.null_distributions.twins import (
     TwinPairs,
     all_paired,
-    among_exchanged,
+    compare_with_exchanges,
+    exchanged_labels,
     share_difference,
     signs_of,
-    turned_labels,
 )
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.base import Estimand, GroupEstimand
@@ -85,24 +90,30 @@ class Card:
     inference: InferenceOptions
     """Options of tests and intervals."""
     shuffles: Shuffles
-    """Shuffled labels of relevant documents; all random labels have their seed and number."""
-    banded: bool
+    """Shuffled labels of relevant documents.
+
+    Its seed and its number of shuffles are those of all other random labels, too.
+    """
+    shows_random_band: bool
     """Whether the random band is also shown for twins.
 
-    It is not shown for sources: exchanged labels are even around 0, which is neutral anyway.
+    It is not shown for sources: exchanged labels give a band around 0, which is neutral anyway.
     """
     origins: Ints
-    """Number of each document's origin."""
+    """Number of each document's origin, by row of the collection."""
 
     def answer_twins(
         self, run_index: int, judged_run: JudgedRun, lists: Mapping[Pair, TwinLists]
     ) -> Iterator[tuple[CardKey, Sample]]:
-        """Answer the questions about twins for one run."""
+        """Answer the questions about twins for one run.
+
+        `lists` is the run as input of these questions, for each pair of groups that has twins.
+        """
         for pair_index, (pair, twins) in enumerate(self.twins.items()):
             for question_index, estimand in enumerate(self.questions):
                 if isinstance(estimand, TwinEstimand) and pair in lists:
                     answers = estimand.answers(lists[pair])
-                    sample = self._exchanged(judged_run, estimand, twins, answers)
+                    sample = self._twin_sample(judged_run, estimand, twins, answers)
                     yield CardKey(run_index, pair_index, question_index), sample
 
     def answer_groups(self, judged_runs: Sequence[JudgedRun]) -> Iterator[tuple[CardKey, Sample]]:
@@ -139,24 +150,29 @@ class Card:
         twins, the twins exchange their labels instead.
         """
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
-        paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
+        exchanges = {
+            pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()
+        }
         pages = [
             TopRanks.from_run(judged_run, estimand, len(self.groups.code))
             for judged_run in judged_runs
         ]
-        bands: Iterable[Floats | None] = [None] * len(pages)
-        if not all(paired.values()):
-            bands = share_bands(pages, self.groups, self.shuffles)
-        for run_index, (judged_run, page, band) in enumerate(
-            zip(judged_runs, pages, bands, strict=True)
+        # For each run, every group's share of the page under random labels: (n_groups, shuffles).
+        shuffled_shares: Iterable[Floats | None] = [None] * len(pages)
+        if not all(exchanges.values()):
+            shuffled_shares = share_bands(pages, self.groups, self.shuffles)
+        for run_index, (judged_run, page, shares) in enumerate(
+            zip(judged_runs, pages, shuffled_shares, strict=True)
         ):
             for pair_index, (pair, twins) in enumerate(self.twins.items()):
                 parts = {"shares": share_difference(signs[pair])}
                 weight = page.known.astype(np.float64)
-                answers = TwinAnswers(page.difference(signs[pair]), weight, parts)
-                if paired[pair] or band is None:
+                answers = TwinAnswers(
+                    total=page.difference(signs[pair]), weight=weight, parts=parts
+                )
+                if exchanges[pair] or shares is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
-                    sample = self._exchanged(judged_run, estimand, twins, answers)
+                    sample = self._twin_sample(judged_run, estimand, twins, answers)
                     yield run_index, pair_index, sample
                     continue
                 a, b = (self.groups.names.index(name) for name in pair)
@@ -164,7 +180,8 @@ class Card:
                     judged_run, page, signs[pair], self.groups, origins=self.origins
                 )
                 sample = self._sample(judged_run, estimand, twins, answers)
-                yield run_index, pair_index, sample.among(band[a] - band[b], labels)
+                sample = sample.with_random_labels(shares[a] - shares[b], labels)
+                yield run_index, pair_index, sample
 
     def _list_answers(
         self, estimand: GroupEstimand, judged_runs: Sequence[JudgedRun]
@@ -175,40 +192,48 @@ class Card:
         twins exchange their labels instead.
         """
         for run_index, judged_run in enumerate(judged_runs):
-            code = judged_run.group_codes(self.groups)
-            nulls = self._null_lists(estimand, judged_run, code)
+            entry_groups = judged_run.group_codes(self.groups)
+            nulls = self._null_lists(estimand, judged_run, entry_groups)
             for pair_index, (pair, twins) in enumerate(self.twins.items()):
                 a, b = (self.groups.names.index(name) for name in pair)
-                is_first, is_second = code == a, code == b
+                is_first, is_second = entry_groups == a, entry_groups == b
                 total, weight = estimand.columns(judged_run.ranking, is_first, is_second)
                 composition = estimand.composition(judged_run.ranking, is_first, is_second)
-                answers = TwinAnswers(total, weight, composition)
+                answers = TwinAnswers(total=total, weight=weight, parts=composition)
                 labels = listed_labels(
                     judged_run, estimand, is_first, is_second, origins=self.origins
                 )
                 sample = self._sample(judged_run, estimand, twins, answers)
-                yield run_index, pair_index, sample.among(nulls[pair_index], labels)
+                sample = sample.with_random_labels(nulls[pair_index], labels)
+                yield run_index, pair_index, sample
 
-    def _null_lists(self, estimand: GroupEstimand, judged_run: JudgedRun, code: Ints) -> Floats:
-        """Compute the answers under random labels, of shape (n_pairs, shuffles)."""
-        pairs = list(self.twins)
-        paired = [
-            all_paired(signs_of(self.groups, pair), twins.rows)
-            for pair, twins in self.twins.items()
-        ]
+    def _null_lists(
+        self, estimand: GroupEstimand, judged_run: JudgedRun, entry_groups: Ints
+    ) -> Floats:
+        """Compute the answers under random labels, of shape (n_pairs, shuffles).
+
+        `entry_groups` has the index of the group of each entry of the run.
+        """
         seed, count = self.shuffles.seed, self.shuffles.count
-        turned = [
-            turned_labels(judged_run, self.groups, code, twins, seed=seed) if is_paired else None
-            for is_paired, twins in zip(paired, self.twins.values(), strict=True)
-        ]
-        # Where every pair exchanges labels, none reads the shuffled ones.
-        shuffled = repeat(code) if all(paired) else shuffled_in_lists(judged_run, code, seed)
+        pairs = list(self.twins)
+        # A stream of random labels for each pair whose twins exchange their labels.
+        exchanges: list[Iterator[Ints] | None] = []
+        for pair, twins in self.twins.items():
+            if all_paired(signs_of(self.groups, pair), twins.rows):
+                stream = exchanged_labels(judged_run, self.groups, entry_groups, twins, seed=seed)
+                exchanges.append(stream)
+            else:
+                exchanges.append(None)
+        # If all pairs exchange labels, no pair reads the shuffled ones.
+        shuffled: Iterator[Ints] = repeat(entry_groups)
+        if None in exchanges:
+            shuffled = shuffled_in_lists(judged_run, entry_groups, seed)
         nulls = np.full((len(pairs), count), np.nan)
         # `shuffled` yields without end; the range says how often.
-        for draw, labels in zip(range(count), shuffled, strict=False):
-            for row, pair, exchanges in zip(nulls, pairs, turned, strict=True):
+        for draw, shuffled_groups in zip(range(count), shuffled, strict=False):
+            for row, pair, stream_of_pair in zip(nulls, pairs, exchanges, strict=True):
                 a, b = (self.groups.names.index(name) for name in pair)
-                drawn = labels if exchanges is None else next(exchanges)
+                drawn = shuffled_groups if stream_of_pair is None else next(stream_of_pair)
                 columns = estimand.columns(judged_run.ranking, drawn == a, drawn == b)
                 row[draw] = estimand.value(*columns)
             report(f"random lists of {judged_run.run.name}", draw + 1, count)
@@ -246,7 +271,7 @@ class Card:
                 parts=parts,
                 distinct=judged_run.distinct,
             )
-            yield run_index, 0, sample.among(null)
+            yield run_index, 0, sample.with_random_labels(null)
 
     def _property(self, estimand: PropertyEstimand, judged_run: JudgedRun) -> Sample:
         """Answer a question about a property of documents, such as their popularity.
@@ -265,7 +290,7 @@ class Card:
     def _sample(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
-        """Return an answer of twins or groups as a sample, which is still to be tested."""
+        """Return an answer about the two groups of `twins` as a sample without random labels."""
         group_a, group_b = twins.pair
         return Sample(
             run=judged_run.run.name,
@@ -279,15 +304,17 @@ class Card:
             distinct=judged_run.distinct,
         )
 
-    def _exchanged(
+    def _twin_sample(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
-        """Return an answer about twins, tested against exchanged labels.
+        """Return an answer about twins as a sample with its p under exchanged labels.
 
         Twins exchange their labels in all queries alike.
         """
         sample = self._sample(judged_run, estimand, twins, answers)
-        return among_exchanged(sample, self.inference, banded=self.banded)
+        return compare_with_exchanges(
+            sample, self.inference, shows_random_band=self.shows_random_band
+        )
 
 
 def group_samples(
@@ -298,11 +325,12 @@ def group_samples(
 ) -> list[Sample]:
     """Return each run's answers to questions about groups, without random labels."""
     judgments = judged_runs[0].judgments
-    no_rows = np.empty((0, 2), dtype=np.int64)
+    no_twins = np.empty((0, 2), dtype=np.int64)
+    # With no resamples and no shuffles, the options of the tests have no effect.
     card = Card(
         groups=groups,
         twins={
-            pair: TwinPairs(pair=pair, rows=no_rows, relevant=None, documents=judgments.documents)
+            pair: TwinPairs(pair=pair, rows=no_twins, relevant=None, documents=judgments.documents)
             for pair in pairs
         },
         questions=questions,
@@ -310,7 +338,7 @@ def group_samples(
             resamples=0, seed=0, test="interval", correction="holm", rounding="none"
         ),
         shuffles=Shuffles(judgments=judgments, seed=0, count=0),
-        banded=True,
+        shows_random_band=True,
         origins=np.arange(len(groups.code)),
     )
     return [sample for _, sample in card.answer_groups(judged_runs)]

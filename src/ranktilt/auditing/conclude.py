@@ -1,4 +1,8 @@
-"""Conclude an audit: put what was measured and inferred into one frozen result."""
+"""Conclude an audit: put what was measured and inferred into one frozen result.
+
+A *tilt* is Relative Δ of one run, between two groups, on one measure. The *card* has the answers to
+all other questions. A repeat is one of several rankings by the same ranker.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +52,8 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.runs.repeats import spec_with_repeats
 from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
-LONE_DEPTH = 10
-"""Number of first ranks whose share is shown for a group that nothing can be compared with."""
+LONE_GROUP_DEPTH = 10
+"""If there is only one group, the number of first ranks of which its share is shown."""
 
 
 def conclude(
@@ -58,7 +62,10 @@ def conclude(
     inferences: Inferences,
     by_query: QueryBreakdown | None = None,
 ) -> Audit:
-    """Return the result of an audit: data alone, of which reports make sentences and figures."""
+    """Return the result of an audit: data, from which reports make sentences and figures.
+
+    `by_query` has every answer by group of queries; None if it was not asked for.
+    """
     options, runs = inputs.options, inputs.runs
     judged_runs = inputs.judged_runs
     counts = measurements.pair_counts
@@ -97,7 +104,7 @@ def conclude(
 
 
 def _spec(inputs: AuditInputs) -> dict[str, Any]:
-    """Return what makes this audit again: its options, and what it was made of."""
+    """Return how the audit was made, so that it can be repeated: options, inputs, versions."""
     options, inference = inputs.options, inputs.options.inference
     spec: dict[str, Any] = {
         "by": options.by,
@@ -128,7 +135,10 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
 
 
 def _answers_by_labels(inputs: AuditInputs, inferences: Inferences) -> list[Effect]:
-    """Return the answers to the primary question between groups that labels alone tell apart."""
+    """Return the card's answers to the primary question about groups without twins.
+
+    The label of a twin cannot be wrong: it is known to be a version of another document.
+    """
     has_twins = {pair.names for pair in inputs.pairs if len(pair.twins.rows)}
     return [
         effect
@@ -138,7 +148,7 @@ def _answers_by_labels(inputs: AuditInputs, inferences: Inferences) -> list[Effe
 
 
 def _query_answers(sample: Sample) -> QueryAnswers:
-    """Return the answers of each query, as the result keeps them."""
+    """Return the values per query of a sample, as the result holds them."""
     return QueryAnswers(
         run=sample.run,
         estimand=sample.estimand,
@@ -150,7 +160,10 @@ def _query_answers(sample: Sample) -> QueryAnswers:
 
 
 def _confounds(inputs: AuditInputs) -> list[Confound]:
-    """Return other differences between the sources; other groups have texts of all sources."""
+    """Return the differences between sources other than who wrote the texts.
+
+    Empty for other groups, which have texts of all sources.
+    """
     if not inputs.options.confounds or inputs.options.by != "source":
         return []
     differences: list[Confound] = []
@@ -167,14 +180,16 @@ def _notes(
     options, tilts = inputs.options, inferences.tilts
     judged_runs = list(named_repeats(inputs.judged_runs))
     yield from inputs.notes
-    answers = _answers_by_labels(inputs, inferences)
-    yield from label_notes(options.label_errors, options.margin, inputs.label_model, answers)
+    answers_by_labels = _answers_by_labels(inputs, inferences)
+    yield from label_notes(
+        options.label_errors, options.margin, inputs.label_model, answers_by_labels
+    )
     yield from variation_notes((*tilts, *inferences.card))
-    of_runs = chain.from_iterable(
+    notes_on_runs = chain.from_iterable(
         run_notes(judged_run, collection, options.missing) for judged_run in judged_runs
     )
-    # The repeats of one file share what is noted about the file.
-    yield from dict.fromkeys(of_runs)
+    # Repeats from one file have the same notes on the file: each is yielded once.
+    yield from dict.fromkeys(notes_on_runs)
     yield from repeat_notes(inputs.judged_runs, inferences.repeats, repr(inputs.primary))
     yield from identical_notes(distinct_rankings(inputs.judged_runs))
     yield from source_notes(collection, groups.by)
@@ -186,9 +201,11 @@ def _notes(
         tilts,
         absent=any(run.left_out(options.missing).any() for run in judged_runs),
     )
-    answers = [effect for effect in inferences.card if effect.measure == repr(inputs.primary)]
-    yield from few_query_notes(tilts, answers, options.inference.resamples)
-    depth = LONE_DEPTH if inputs.questions else None
+    primary_answers = [
+        effect for effect in inferences.card if effect.measure == repr(inputs.primary)
+    ]
+    yield from few_query_notes(tilts, primary_answers, options.inference.resamples)
+    depth = LONE_GROUP_DEPTH if inputs.questions else None
     yield from lone_group_notes(judged_runs, groups, collection, depth=depth)
     names = [run.name for run in inputs.runs]
     yield from sparse_notes(

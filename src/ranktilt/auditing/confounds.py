@@ -1,6 +1,7 @@
-"""Count differences between two sources other than who wrote them.
+"""Confounds: differences between the texts of two sources other than who wrote them.
 
-They are shown with every verdict; see docs/measures/confounds-and-controls.md.
+Twins are two versions of one document, one of each source. Confounds are shown with every verdict;
+see docs/measures/confounds-and-controls.md.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from ranktilt.data.text.quality import (
 )
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
-"""Confounds that have a value for each group; all others count pairs of twins."""
+"""Confounds that have a value for each group; all others have a share of the pairs of twins."""
 SAMPLE = 20_000
-"""Most pairs whose terms are compared, so that an audit does not wait for them.
+"""Most pairs of twins whose terms are compared, because it takes long.
 
-From a larger collection, evenly spaced pairs are taken.
+If there are more, evenly spaced pairs are taken.
 """
 
 
@@ -48,7 +49,7 @@ class Confound(NamedTuple):
     value_b: float
     """Value of the second group; the same as `value_a` for a share of pairs."""
     number: int
-    """Number of documents of both sides, or of pairs that are alike.
+    """Number of documents of both groups, or of pairs that are alike.
 
     Near-identical pairs are counted among at most `SAMPLE` pairs.
     """
@@ -64,14 +65,14 @@ def confounds(
     twins: TwinPairs,
     runs: Sequence[Run],
 ) -> list[Confound]:
-    """Compare the texts of two sources, their pairs, and how much each run's ranker truncates.
+    """Compare the texts of two sources, those of twins, and how many each ranker truncates.
 
-    Returns nothing where the documents have no texts.
+    Returns an empty list if the documents have no texts.
     """
     if not (collection.docs["text"] != "").any():
         return []
-    # A command audits several times, and texts do not change.
-    texts = collection.memo(
+    # A command may audit one collection several times; its texts are compared once.
+    text_confounds = collection.memo(
         ("confounds", twins.pair), lambda: _text_confounds(collection, groups, twins)
     )
     a, b = twins.pair
@@ -92,11 +93,11 @@ def confounds(
                     limit=int(truncated["limit"]),
                 )
                 truncations.append(truncation)
-    return [*texts, *truncations]
+    return [*text_confounds, *truncations]
 
 
 def _members(groups: Groups, twins: TwinPairs) -> list[npt.NDArray[np.bool_]]:
-    """Return for each group of the pair which documents belong to it."""
+    """Return for both groups of `twins` which documents are members."""
     return [groups.code == groups.names.index(name) for name in twins.pair]
 
 
@@ -104,36 +105,44 @@ def _text_confounds(collection: Collection, groups: Groups, twins: TwinPairs) ->
     """Compare the texts of both groups, and the two texts of each pair of twins."""
     text = collection.docs["text"]
     members = _members(groups, twins)
-    differences = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]
+    word_counts = words(text).to_numpy().astype(np.float64)
+    differences = [_compare_means("words", twins, word_counts, members)]
     if collection.qrels.height:
-        differences.append(_sided("query words", twins, query_words(collection), members))
+        differences.append(_compare_means("query words", twins, query_words(collection), members))
     for name, flags in (
         ("cut-off endings", cut_off(text)),
         ("boilerplate openings", opening(text).is_not_null()),
     ):
-        differences.append(_sided(name, twins, flags.to_numpy().astype(np.float64), members))
+        has_property = flags.to_numpy().astype(np.float64)
+        differences.append(_compare_means(name, twins, has_property, members))
     if len(twins.rows):
-        differences += _paired(collection, twins)
+        differences += _likenesses(collection, twins)
     return differences
 
 
-def _sided(
+def _compare_means(
     name: str,
     twins: TwinPairs,
     values: npt.NDArray[np.float64],
     members: list[npt.NDArray[np.bool_]],
 ) -> Confound:
-    """Compare the means of a property over the documents of each group."""
-    sides = [values[is_member & ~np.isnan(values)] for is_member in members]
-    mean_a, mean_b = (float(side.mean()) if len(side) else np.nan for side in sides)
-    a, b = twins.pair
-    return Confound(
-        name=name, a=a, b=b, value_a=mean_a, value_b=mean_b, number=sum(map(len, sides))
+    """Compare the means of a property over the documents of each group.
+
+    `values` has the property of each document, NaN where it is undefined; the mean of a property
+    that a document has or not is a share.
+    """
+    values_of_groups = [values[is_member & ~np.isnan(values)] for is_member in members]
+    mean_a, mean_b = (
+        float(group_values.mean()) if len(group_values) else np.nan
+        for group_values in values_of_groups
     )
+    a, b = twins.pair
+    document_count = sum(map(len, values_of_groups))
+    return Confound(name=name, a=a, b=b, value_a=mean_a, value_b=mean_b, number=document_count)
 
 
-def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
-    """Count the pairs of twins that are too alike."""
+def _likenesses(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
+    """Count the pairs of twins whose texts or titles are the same, or nearly the same."""
     pair_count = len(twins.rows)
     sampled = np.linspace(0, pair_count - 1, min(pair_count, SAMPLE)).astype(np.int64)
     rows_a, rows_b = twins.rows[:, 0], twins.rows[:, 1]
@@ -150,10 +159,10 @@ def _paired(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
 
 
 def query_words(collection: Collection) -> npt.NDArray[np.float64]:
-    """Compute the share of a query's words that each relevant document holds.
+    """Return the share of a query's words that occur in each relevant document.
 
-    Title and text are read, as rankers do. Returns an array of the shape (n_docs,); see
-    `query_word_share`.
+    Title and text are read, as rankers do. Returns an array of the shape (n_docs,), with the mean
+    over the queries that a document is relevant to; NaN for a document that is relevant to none.
     """
     texts = pl.DataFrame({"id": collection.ids, "text": collection.texts()})
     return query_word_share(texts, collection.queries, collection.qrels)

@@ -1,8 +1,9 @@
-"""Keep what each document adds to the answers of an audit, so that two audits can be compared.
+"""What each document adds to the answers of an audit, stored so that two audits can be compared.
 
 The standard error of a difference between two runs is computed from what each document adds to the
 *difference*. So an audit's file holds, for every answer that `compare` reads, a number for each
-query and document.
+query and document: its *contribution*. Documents that are versions of one text count as one: their
+*origin*.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from ranktilt.data.collection import Collection
 from ranktilt.statistics.two_way import Clusters
 
 MOST_ENTRIES = 500_000
-"""Most entries that an audit keeps of all its answers: some 5 MB in its file."""
+"""Most entries (one query and one origin) that an audit stores for all its answers together.
+
+They take some 5 MB in its file.
+"""
 _COLUMNS = {"query": "<i4", "origin": "<i4", "total": "<f8", "weight": "<f8"}
 """Columns of `Clusters` with their little-endian types in a file."""
 Key = tuple[str, str, str, str]
-"""An answer: run, notation of the estimand, first and second group."""
+"""Key of an answer: run, notation of the estimand, first and second group."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,37 +40,40 @@ class Contributions:
     queries: tuple[str, ...]
     """Ids of the queries."""
     origins: pl.Series
-    """Names of the origins."""
+    """Ids of the origins."""
     answers: Mapping[Key, Clusters]
-    """Entries of each answer.
+    """What documents add to each answer.
 
-    In `Clusters`, a query or an origin is its index in `queries` or `origins`; the query −1 is
-    none.
+    In `Clusters`, a query or an origin is its index in `queries` or `origins`. Entries with the
+    query −1 belong to no query.
     """
 
     @classmethod
     def from_samples(
         cls, samples: Sequence[Sample], collection: Collection, queries: Sequence[str]
     ) -> Contributions:
-        """Keep the largest entries of the answers, `MOST_ENTRIES` of all together."""
+        """Return the contributions of all samples: the largest ones, `MOST_ENTRIES` together.
+
+        `queries` are the ids of the queries, by their number in the samples.
+        """
         answers = {
             (sample.run, repr(sample.estimand), sample.a, sample.b): sample.clusters
             for sample in samples
             if sample.clusters is not None
         }
-        share = MOST_ENTRIES // max(len(answers), 1)
-        answers = {key: _largest(clusters, share) for key, clusters in answers.items()}
-        names = pl.DataFrame(
-            {"number": collection.origin_codes(), "name": collection.docs["origin"]}
+        most = MOST_ENTRIES // max(len(answers), 1)
+        answers = {key: _largest(clusters, most) for key, clusters in answers.items()}
+        origin_ids = pl.DataFrame(
+            {"number": collection.origin_codes(), "id": collection.docs["origin"]}
         )
-        names = names.unique("number").sort("number")
+        origin_ids = origin_ids.unique("number").sort("number")
         numbers = np.concatenate([[], *(clusters.origin for clusters in answers.values())])
-        origins = np.unique(numbers.astype(np.int64))
+        stored_origins = np.unique(numbers.astype(np.int64))
         return cls(
             queries=tuple(queries),
-            origins=names["name"].gather(origins),
+            origins=origin_ids["id"].gather(stored_origins),
             answers={
-                key: clusters._replace(origin=np.searchsorted(origins, clusters.origin))
+                key: clusters._replace(origin=np.searchsorted(stored_origins, clusters.origin))
                 for key, clusters in answers.items()
             },
         )
@@ -74,16 +81,16 @@ class Contributions:
     def clusters_of(self, key: Key, numbering: CommonNumbering) -> Clusters | None:
         """Return what documents add to one answer, with the common numbers of `numbering`.
 
-        None if nothing is stored. If the answer is stored with its groups exchanged, its sign is
-        turned.
+        None if nothing is stored. If the answer is stored with its groups in the other order, the
+        totals change their sign.
         """
         run, estimand, a, b = key
         clusters = self.answers.get(key)
         if clusters is None:
-            turned = self.answers.get((run, estimand, b, a))
-            if turned is None:
+            swapped = self.answers.get((run, estimand, b, a))
+            if swapped is None:
                 return None
-            clusters = turned._replace(total=-turned.total)
+            clusters = swapped._replace(total=-swapped.total)
         row = numbering.row[clusters.query]
         has_no_query = clusters.query < 0
         is_compared = has_no_query | (row >= 0)
@@ -147,23 +154,27 @@ def common_numbering(
     There is a numbering for each audit. `queries` are the compared queries; a query's number is its
     position there.
     """
-    names_of = [audit.origins.to_numpy().astype(np.str_) for audit in contributions]
-    names = [names for names in names_of if len(names)]
-    all_names = np.unique(np.concatenate(names)) if names else np.empty(0, dtype=np.str_)
-    row_of = {query: row for row, query in enumerate(queries)}
+    ids_by_audit = [audit.origins.to_numpy().astype(np.str_) for audit in contributions]
+    # NumPy gives an empty array another type, which would change that of all ids.
+    filled = [ids for ids in ids_by_audit if len(ids)]
+    all_ids = np.unique(np.concatenate(filled)) if filled else np.empty(0, dtype=np.str_)
+    row_of_query = {query: row for row, query in enumerate(queries)}
     numberings = []
-    for audit, origins in zip(contributions, names_of, strict=True):
-        rows = [row_of.get(query, -1) for query in audit.queries]
+    for audit, ids in zip(contributions, ids_by_audit, strict=True):
+        rows = [row_of_query.get(query, -1) for query in audit.queries]
         numbering = CommonNumbering(
-            row=np.array(rows, dtype=np.int64), origin=np.searchsorted(all_names, origins)
+            row=np.array(rows, dtype=np.int64), origin=np.searchsorted(all_ids, ids)
         )
         numberings.append(numbering)
     return numberings
 
 
 def _largest(clusters: Clusters, count: int) -> Clusters:
-    """Keep the `count` entries that add most, in an order that depends only on their values."""
-    # Not on how the run stored its documents: the same floats add up to the same sum.
+    """Keep the `count` entries with the largest totals.
+
+    Their order depends only on their values, and not on how the run stored its documents: so the
+    same numbers are added in the same order, and sums are equal to the last digit.
+    """
     order = np.lexsort((clusters.weight, clusters.total, clusters.origin, clusters.query))
     size = np.abs(clusters.total[order])
     if len(size) > count:
@@ -176,4 +187,5 @@ def _largest(clusters: Clusters, count: int) -> Clusters:
     )
 
 
+# How files hold contributions, as a field of an audit.
 register(Contributions, Contributions.row, Contributions.from_row)

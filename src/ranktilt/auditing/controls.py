@@ -1,7 +1,10 @@
-"""Controls: audit again without one of the other differences between twins.
+"""Controls: audit again without one of the differences between twins other than their group.
 
-See docs/measures/confounds-and-controls.md. `controls` is the entry, `_Controls` changes texts and
-audits.
+Twins are two versions of one document, of which each of two groups has one. A *control* takes away
+one difference between them, such as their lengths, and computes Relative Δ (the *tilt*) anew. The
+audit without a control is the *raw* one. See docs/measures/confounds-and-controls.md.
+
+Start reading in `controls`. `_Controls` changes the texts, ranks and audits again.
 """
 
 from __future__ import annotations
@@ -15,14 +18,14 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import neutral_values
+from ranktilt.auditing.comparison.tasks import neutral_values
 from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.twins import twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
-from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, corrected
+from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, correct_p_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.notes.runs import SavedRunNotControlled
@@ -46,16 +49,16 @@ class Changed(NamedTuple):
     collection: Collection
     """The changed collection."""
     change: ControlChange
-    """Number of texts that changed, or of pairs that were left out."""
+    """How many texts the control changed, or how many pairs it left out."""
     left_out: frozenset[str] = frozenset()
     """Ids of documents that were left out."""
 
 
 class _Reader(NamedTuple):
-    """What a neural ranker reads of a document."""
+    """How much of a document a neural ranker reads."""
 
     tokens: Tokens
-    """Its tokenizer and token limit."""
+    """The ranker's tokenizer and token limit."""
     text: str
     """Part of a document that it reads, such as ``title+text``."""
 
@@ -95,6 +98,25 @@ def controls(
         changed. The p of all Relative Δ in the table, raw ones included, are corrected together.
     """
     names = list(dict.fromkeys(which))
+    _check(names, collection, raw, near)
+    all_controls = _Controls(collection, rankers, runs, raw=raw, near=near)
+    saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
+    controlled: list[Controlled] = []
+    for name in names:
+        rows = all_controls.control(name)
+        # A note says once that a saved run was not ranked again; the table has no row for it.
+        controlled += [row for row in rows if row.tilts or row.run not in saved]
+    notes = tuple(SavedRunNotControlled(run=name) for name in saved)
+    return replace(
+        raw,
+        controls=_table(raw, controlled),
+        spec={**raw.spec, "near": near},
+        notes=(*raw.notes, *notes),
+    )
+
+
+def _check(names: Iterable[str], collection: Collection, raw: Audit, near: float) -> None:
+    """Refuse unknown controls, and an audit or a collection that controls cannot be applied to."""
     for name in names:
         if name not in CONTROLS:
             raise unknown("control", name, CONTROLS)
@@ -111,18 +133,9 @@ def controls(
             f"controls rank once, and {raw.repeats[0].run!r} is the mean of several rankings; "
             "audit one of them, or omit --controls"
         )
-    audits = _Controls(collection, rankers, runs, raw=raw, near=near)
-    saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
-    controlled: list[Controlled] = []
-    for name in names:
-        rows = audits.control(name)
-        controlled += [row for row in rows if row.tilts or row.run not in saved]
-    notes = tuple(SavedRunNotControlled(run=name) for name in saved)
-    spec = {**raw.spec, "near": near}
-    return replace(raw, controls=_corrected(raw, controlled), spec=spec, notes=(*raw.notes, *notes))
 
 
-def _corrected(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
+def _table(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
     """Put the raw values in front of the controls, and correct all p of the table together."""
     raw_rows = []
     for run in raw.runs:
@@ -138,15 +151,19 @@ def _corrected(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ..
             )
             raw_rows.append(row)
     rows = [*raw_rows, *controlled]
-    # What a control did not change is the same object as its raw value, and no further test.
-    tested: dict[int, Effect] = {}
+    # A tilt that a control did not change is the same object as the raw tilt, and no further test.
+    tilts_by_id: dict[int, Effect] = {}
     for row in rows:
-        tested |= {id(tilt): tilt for tilt in row.tilts}
-    tilts = corrected(list(tested.values()), str(raw.spec["correction"]), raw.primary)
-    corrected_of = dict(zip(tested, tilts, strict=True))
-    return tuple(
-        replace(row, tilts=tuple(map(corrected_of.__getitem__, map(id, row.tilts)))) for row in rows
+        tilts_by_id |= {id(tilt): tilt for tilt in row.tilts}
+    corrected = correct_p_values(
+        list(tilts_by_id.values()), str(raw.spec["correction"]), raw.primary
     )
+    corrected_by_id = dict(zip(tilts_by_id, corrected, strict=True))
+    table = []
+    for row in rows:
+        tilts = tuple(corrected_by_id[id(tilt)] for tilt in row.tilts)
+        table.append(replace(row, tilts=tilts))
+    return tuple(table)
 
 
 def _tilts(audited: Audit, run: str, pair: Pair) -> tuple[Effect, ...]:
@@ -155,7 +172,12 @@ def _tilts(audited: Audit, run: str, pair: Pair) -> tuple[Effect, ...]:
 
 
 class _Controls:
-    """The raw audit, its rankers and its twins, from which each control starts."""
+    """The controls of one audit.
+
+    `rows` has the twins of each pair of groups, a row of two documents each. `family` is the number
+    of each document's family: all documents that are versions of one origin, if it has twins; else
+    −1. `twins` says which documents have a family.
+    """
 
     def __init__(
         self,
@@ -173,9 +195,10 @@ class _Controls:
         self.near = near
         groups = grouping(collection, raw.spec["by"], raw.groups, fewest=1)
         if raw.spec["by"] not in collection.docs.columns:
-            # Bins are those of the raw texts, whatever a control makes of them.
+            # Groups are bins of a number, such as the length. A control may change the lengths, but
+            # not the groups: so a column holds those of the raw texts.
             names = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String)
-            docs = collection.docs.with_columns(names.gather(groups.code + 1))
+            docs = collection.docs.with_columns(names.gather(groups.code + 1))  # code −1: null
             self.collection = Collection(
                 docs, collection.queries, collection.qrels, collection.spec
             )
@@ -191,84 +214,86 @@ class _Controls:
         """
         if not self.twins.any():
             without_twins = self._not_applicable(name, "no twins")
-            return [self._without_result(run, name, without_twins) for run in self.runs]
+            return [self._row_without_result(run, name, without_twins) for run in self.runs]
         changed: dict[str, Changed] = {}
         rows = []
-        for number, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
-            report(f"control {name}", number, len(self.runs))
+        for index, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
+            report(f"control {name}", index, len(self.runs))
             reader = _reader(ranker) if name == "tokens" else None
             obstacle = _obstacle(ranker, name, reader)
             if obstacle is not None:
                 change = self._not_applicable(name, obstacle)
-                rows.append(self._without_result(run, name, change))
+                rows.append(self._row_without_result(run, name, change))
                 continue
             key = repr(ranker) if name == "tokens" else name
             if key not in changed:
                 changed[key] = self._changed(name, reader)
-            rows += self._controlled(ranker, run, name, changed[key])
+            rows += self._control_run(ranker, run, name, changed[key])
         report(f"control {name}", len(self.runs), len(self.runs))
         return rows
 
     def _changed(self, name: str, reader: _Reader | None) -> Changed:
-        """Return the collection that a control makes."""
+        """Return the collection that a control makes; only ``tokens`` has a `reader`."""
         if reader is not None:
-            return self._with_texts(self._read_alike(reader))
+            return self._with_texts(self._texts_of_equal_tokens(reader))
         if name == "near-identical":
-            return self._without_likenesses()
+            return self._without_near_identical()
         docs = self.collection.docs
         if name == "length":
-            return self._with_texts(self._as_short())
+            return self._with_texts(self._texts_of_equal_words())
         if name == "boilerplate":
             return self._with_texts(without_opening(docs["text"]))
-        same = pl.col("title").n_unique().over(pl.Series(self.family)) == 1
-        shared = pl.when(same & pl.Series(self.twins)).then(pl.lit("")).otherwise("title")
-        return self._with_texts(docs["text"], docs.select(shared.alias("title"))["title"])
+        has_one_title = pl.col("title").n_unique().over(pl.Series(self.family)) == 1
+        is_shared = has_one_title & pl.Series(self.twins)
+        title = pl.when(is_shared).then(pl.lit("")).otherwise("title")
+        return self._with_texts(docs["text"], docs.select(title.alias("title"))["title"])
 
-    def _as_short(self) -> Iterator[str]:
-        """Cut every text to the words of its shortest twin."""
+    def _texts_of_equal_words(self) -> Iterator[str]:
+        """Yield every text, cut to the number of words of its shortest twin."""
         texts = self.collection.docs["text"]
         sizes = words(texts).to_numpy()
         for text, size, shortest in zip(texts, sizes, self._shortest(sizes), strict=True):
             yield text if size <= shortest else " ".join(text.split()[:shortest])
 
-    def _read_alike(self, reader: _Reader) -> Iterator[str]:
-        """Cut every text to as many tokens as the model reads of its shortest twin."""
+    def _texts_of_equal_tokens(self, reader: _Reader) -> Iterator[str]:
+        """Yield every text, cut to as many tokens as the model reads of its shortest twin."""
         tokens, docs = reader.tokens, self.collection.docs
         uncut = self.collection.texts(reader.text).to_list()
         sizes = tokens.counts(uncut, "counting tokens")
         budgets = self._shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
         longer = np.flatnonzero(self.twins & (sizes > budgets))
+        # The character at which each of these texts is cut.
         cuts = tokens.ends([uncut[row] for row in longer], budgets[longer])
-        cut_of = dict(zip(longer.tolist(), cuts, strict=True))
+        cut_by_row = dict(zip(longer.tolist(), cuts, strict=True))
         has_title = reader.text == "title+text"
         for row, (title, text) in enumerate(docs.select("title", "text").iter_rows()):
-            if row not in cut_of:
+            if row not in cut_by_row:
                 yield text
                 continue
             # The title comes first, with a space after it, and is not part of the text.
             start = len(title.strip()) + 1 if has_title and title.strip() else 0
-            yield uncut[row][start : max(cut_of[row], start)]
+            yield uncut[row][start : max(cut_by_row[row], start)]
 
-    def _without_likenesses(self) -> Changed:
-        """Leave out all twins of an origin if two of them are too alike."""
+    def _without_near_identical(self) -> Changed:
+        """Leave out all twins of an origin if two of them have nearly the same text."""
         collection = self.collection
         alike = [
             rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)
         ]
-        families = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
-        is_left_out = np.isin(self.family, families)
+        alike_families = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
+        is_left_out = np.isin(self.family, alike_families)
         ids = frozenset(collection.ids.filter(pl.Series(is_left_out)))
         docs = collection.docs.filter(pl.Series(~is_left_out))
         qrels = collection.qrels.filter(~pl.col("doc_id").is_in(list(ids)))
         change = ControlChange(
             outcome="changed",
-            changed=len(families),
+            changed=len(alike_families),
             total=len(np.unique(self.family[self.twins])),
             unit="pairs",
             near=self.near,
         )
         return Changed(
-            collection=Collection(docs, collection.queries, qrels, {}),
+            collection=Collection(docs, collection.queries, qrels),
             change=change,
             left_out=ids,
         )
@@ -278,11 +303,11 @@ class _Controls:
         docs = self.collection.docs
         text = pl.Series("text", list(texts), dtype=pl.String)
         title = docs["title"] if titles is None else titles
-        number = int(((text != docs["text"]) | (title != docs["title"])).sum())
+        changed_count = int(((text != docs["text"]) | (title != docs["title"])).sum())
         collection = Collection(
-            docs.with_columns(text, title), self.collection.queries, self.collection.qrels, {}
+            docs.with_columns(text, title), self.collection.queries, self.collection.qrels
         )
-        change = ControlChange(outcome="changed", changed=number, total=docs.height)
+        change = ControlChange(outcome="changed", changed=changed_count, total=docs.height)
         return Changed(collection=collection, change=change)
 
     def _shortest(self, sizes: Ints) -> Ints:
@@ -292,18 +317,21 @@ class _Controls:
         return np.where(self.twins, smallest, sizes)
 
     def _not_applicable(self, name: str, obstacle: Obstacle) -> ControlChange:
-        """Return that a control was not applied, and why."""
+        """Return the change of a control that cannot be applied, with the reason."""
         near = self.near if name == "near-identical" else np.nan
         return ControlChange(outcome="not applicable", obstacle=obstacle, near=near)
 
-    def _without_result(self, run: Run, name: str, change: ControlChange) -> Controlled:
-        """Return the row of a run for which a control has no result."""
+    def _row_without_result(self, run: Run, name: str, change: ControlChange) -> Controlled:
+        """Return the row of a run for which a control has no result.
+
+        There is a single row for all pairs of groups, under the first pair.
+        """
         a, b = self.raw.tilted_pairs[0]
         return Controlled(
             run=run.name, control=name, a=a, b=b, control_change=change, tilts=(), moves=()
         )
 
-    def _audited_again(self, collection: Collection, run: Run) -> Audit:
+    def _audit_again(self, collection: Collection, run: Run) -> Audit:
         """Audit a run over a changed collection, measured and tested as in the raw audit."""
         spec = self.raw.spec
         return audit(
@@ -323,21 +351,21 @@ class _Controls:
             seed=spec["seed"],
         )
 
-    def _controlled(
+    def _control_run(
         self, ranker: Ranker, run: Run, name: str, changed: Changed
     ) -> list[Controlled]:
-        """Audit one run again over a changed collection."""
-        new_run, change = self._ranked(ranker, run, changed), changed.change
+        """Audit one run again over a changed collection; a row for each pair of groups."""
+        new_run, change = self._rank_again(ranker, run, changed), changed.change
         if new_run is run:
             unchanged = replace(change, outcome="unchanged")
-            return [self._unmoved(run, name, unchanged, pair) for pair in self.raw.tilted_pairs]
+            return [self._raw_row(run, name, unchanged, pair) for pair in self.raw.tilted_pairs]
         try:
-            result = self._audited_again(changed.collection, new_run)
-        except UserError as error:  # what a control leaves may be nothing to compare
-            left = replace(change, outcome="nothing left")
+            result = self._audit_again(changed.collection, new_run)
+        except UserError as error:  # without the left out documents, nothing may be comparable
+            failed = replace(change, outcome="nothing left")
             if changed.collection.qrels.height:
-                left = replace(change, outcome="refused", error=str(error))
-            return [self._without_result(run, name, left)]
+                failed = replace(change, outcome="refused", error=str(error))
+            return [self._row_without_result(run, name, failed)]
         rows = []
         for a, b in result.pairs:
             tilts = _tilts(result, result.runs[0], (a, b))
@@ -349,15 +377,15 @@ class _Controls:
                 control_change=change,
                 tilts=tuple(replace(tilt, run=run.name) for tilt in tilts),
                 moves=tuple(
-                    self._move(result, run.name, number, (a, b))
-                    for number in range(len(self.raw.measures))
+                    self._move(result, run.name, measure_index, (a, b))
+                    for measure_index in range(len(self.raw.measures))
                 ),
             )
             rows.append(row)
         return rows
 
-    def _unmoved(self, run: Run, name: str, change: ControlChange, pair: Pair) -> Controlled:
-        """Return the raw tilts of a run that a control did not change."""
+    def _raw_row(self, run: Run, name: str, change: ControlChange, pair: Pair) -> Controlled:
+        """Return the row of a run that a control did not change: its raw tilts, moved by 0."""
         tilts = _tilts(self.raw, run.name, pair)
         moves = []
         for tilt in tilts:
@@ -374,43 +402,48 @@ class _Controls:
             moves=tuple(moves),
         )
 
-    def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
+    def _rank_again(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
         """Rank the changed collection.
 
         Return the run itself if nothing that the ranker reads changed.
         """
         if changed.left_out:
-            return _without(run, changed.left_out)
+            return _without_documents(run, changed.left_out)
         new, old = changed.collection, self.collection
         fields = {str(getattr(stage, "text", "title+text")) for stage in stages_of(ranker)}
         if all(new.texts(field).equals(old.texts(field)) for field in fields):
             return run
-        # A query's own document stays its own, whatever a control makes of its text.
+        # Rankers leave out a query's own document: that with the id of the query. Without the
+        # option, they compare texts to see whether equal ids mean the same document. They must not
+        # decide otherwise for changed texts, so the rows of the raw collection are stored here.
         for exclude_self in (None, True):
             rows = partial(self_documents, old, exclude_self)
             new.memo(("self documents", exclude_self), rows)
         return ranker.rank(new)
 
-    def _move(self, result: Audit, run: str, measure: int, pair: Pair) -> Move:
-        """Compute how far Relative Δ moved, over the queries that both audits have."""
+    def _move(self, result: Audit, run: str, measure_index: int, pair: Pair) -> Move:
+        """Compute how far Relative Δ moved, over the queries that both audits have.
+
+        `result` is the audit of this run under the control.
+        """
         raw = self.raw
-        row_of = {query: row for row, query in enumerate(result.queries)}
-        common = [query for query in raw.queries if query in row_of]
-        new_rows = np.array([row_of[query] for query in common], dtype=np.int64)
-        is_common = [query in row_of for query in raw.queries]
-        old_rows = np.flatnonzero(np.array(is_common, dtype=bool))
+        new_index_of = {query: index for index, query in enumerate(result.queries)}
+        common = [query for query in raw.queries if query in new_index_of]
+        new_indexes = np.array([new_index_of[query] for query in common], dtype=np.int64)
+        is_common = [query in new_index_of for query in raw.queries]
+        old_indexes = np.flatnonzero(np.array(is_common, dtype=bool))
         new_values, old_values = result.values[0], raw.values[raw.runs.index(run)]
-        values = []
+        values = []  # new a, old a, new b, old b
         for name in pair:
-            values.append(new_values[measure, result.groups.index(name)][new_rows])
-            values.append(old_values[measure, raw.groups.index(name)][old_rows])
+            values.append(new_values[measure_index, result.groups.index(name)][new_indexes])
+            values.append(old_values[measure_index, raw.groups.index(name)][old_indexes])
         distinct = raw.distinct(run)
         columns = Columns(
-            values=np.array(values), distinct=None if distinct is None else distinct[old_rows]
+            values=np.array(values), distinct=None if distinct is None else distinct[old_indexes]
         )
         if not columns.queries:
             return Move(value=np.nan, low=np.nan, high=np.nan, queries=0)
-        notation = repr(raw.measures[measure])
+        notation = repr(raw.measures[measure_index])
         new = _tilt(result, result.runs[0], notation, pair)
         old = _tilt(raw, run, notation, pair)
         task = ChangeTask(
@@ -444,7 +477,11 @@ def _tilt(audited: Audit, run: str, measure: str, pair: Pair) -> Effect:
 def _clusters(
     audits: tuple[Audit, Audit], tilts: tuple[Effect, Effect], queries: Sequence[str]
 ) -> tuple[Clusters | None, Clusters | None]:
-    """Return what documents add to a tilt under the control and to the raw one, numbered alike."""
+    """Return what documents add to the new and to the old tilt.
+
+    Both number queries and documents in the same way; `queries` are the queries of both audits.
+    Both are None if an audit does not say what documents add.
+    """
     new, old = (audit.contributions for audit in audits)
     if new is None or old is None:
         return None, None
@@ -454,7 +491,10 @@ def _clusters(
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
-    """Return the number of each document's origin; −1 for a document without a twin."""
+    """Return the number of each document's family: the versions of one origin.
+
+    −1 for a document without a twin. `pairs` are the rows of all twins, by pair of groups.
+    """
     family = np.full(collection.docs.height, -1)
     if not pairs:
         return family
@@ -494,8 +534,8 @@ def _is_saved(ranker: Ranker) -> bool:
     return any(stage.name == "replay" for stage in stages_of(ranker))
 
 
-def _without(run: Run, left_out: frozenset[str]) -> Run:
-    """Return a run without some documents; the documents below them move up."""
+def _without_documents(run: Run, left_out: frozenset[str]) -> Run:
+    """Return a run without the documents of these ids; the documents below them move up."""
     is_left_out = run.ids.is_in(list(left_out)).to_numpy()
     keep = ~is_left_out[run.docs]
     return Run(

@@ -1,7 +1,8 @@
 """Effects: the answer of one run to one question about two groups, with interval, p and verdict.
 
 `Effect.verdict` is the rule by which every command decides. `Change` is the difference between two
-runs, `Equivalence` compares effectiveness on each side alone.
+runs, `Equivalence` compares effectiveness on each side alone. A *tilt* is an answer that favours a
+group; most often it is Relative Δ, the difference of two groups' means of a measure in percent.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FEW_QUERIES = 30
 """Queries below which a note warns that there are few."""
 FEWEST = 10
 """Effective number of queries, or of documents, below which nothing is decided."""
-_SPREAD = ("low", "high", "error", "p", "p_corrected")
+_INTERVAL_FIELDS = ("low", "high", "error", "p", "p_corrected")
 """Fields that are undefined if there are too few queries for an interval."""
 _OPPOSITES = (
     ("wins", "losses"),
@@ -38,9 +39,9 @@ _OPPOSITES = (
     ("even_a", "even_b"),
 )
 """Names of details that exchange their values when the two groups are exchanged."""
-_TURNED = dict(_OPPOSITES) | {b: a for a, b in _OPPOSITES}
-"""Name of each of these details after the exchange, in both directions."""
-_NEGATED = ("raw", "shares")
+_NAME_AFTER_EXCHANGE = dict(_OPPOSITES) | {b: a for a, b in _OPPOSITES}
+"""Name that the value of each of these details gets by the exchange."""
+_SIGNED_DETAILS = ("raw", "shares")
 """Details that change their sign when the two groups are exchanged."""
 
 
@@ -51,16 +52,21 @@ def _negated(value: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedAnswer:
-    """An answer by the labels as they are, beside the one that is corrected for their errors."""
+    """An answer by the labels as they are, which was then corrected for errors of labels."""
 
     value: float
+    """The answer."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
+    """Upper end of its 95 % interval."""
     neutral: float
+    """Value that favours nobody."""
     error_parts: tuple[float, ...] = ()
-    """What each uncertain rate adds to the corrected value; their squares sum to the variance.
+    """What the uncertainty of each error rate adds to the corrected value.
 
-    A difference of two answers under the same rates has the differences of their parts.
+    The squares of the parts sum to the variance that uncertain rates add. A difference of two
+    answers under the same rates has the differences of their parts.
     """
 
     def swapped(self) -> Self:
@@ -101,24 +107,28 @@ class Effect:
     p: float
     """Chance of such a value if neither group were favoured, by this test alone."""
     p_corrected: float
-    """The same, corrected for the number of tests in the table."""
+    """The p, corrected for the number of tests in the table."""
     queries: int
-    """Queries that the answer rests on."""
+    """Number of queries that the answer rests on."""
     excluded: int = 0
-    """Queries that say nothing about the question."""
+    """Number of queries that say nothing about the question."""
     dropped: int = 0
-    """Resamples in which the answer was undefined."""
+    """Number of resamples in which the answer was undefined."""
     null_low: float = 0.0
-    """Lower end of the random band: the middle 95 % of what random labels give.
+    """Lower end of the random band: the middle 95 % of the answers under random labels.
 
-    All three numbers about random labels are 0 where they were not drawn.
+    A document's label is its group. `null_low`, `null_high` and `null_median` are 0 where no labels
+    were drawn.
     """
     null_high: float = 0.0
     """Upper end of the random band."""
     null_median: float = 0.0
-    """Median of what random labels give."""
+    """Median of the answers under random labels."""
     twins: bool = True
-    """Whether the groups are twins, so that the estimand's own neutral value holds."""
+    """Whether the groups are twins, so that the estimand's own neutral value holds.
+
+    Twins are two versions of one document, a version of each group.
+    """
     details: Mapping[str, float] = field(default_factory=dict)
     """Means and counts behind the answer, such as ``mean_a``, ``pairs``, ``wins`` (of `a`),
     ``losses``."""
@@ -136,9 +146,9 @@ class Effect:
     def __post_init__(self) -> None:
         """Set to NaN what so small a sample cannot show.
 
-        Whether an effect is computed, corrected, swapped or read from a file, it is made here. So
-        no table, sentence, page or file can show an interval or a p next to the words that there is
-        too little for it.
+        This holds for all effects, whether they are computed, corrected, swapped or read from a
+        file. So no table, sentence, page or file can show an interval or a p next to the words that
+        there are too few queries for it.
         """
         for name in self._beyond_sample:
             object.__setattr__(self, name, np.nan)
@@ -147,7 +157,7 @@ class Effect:
     def _beyond_sample(self) -> tuple[str, ...]:
         """Names of the fields that the sample is too small for."""
         if self.sample < FEWEST_ROWS:
-            return _SPREAD
+            return _INTERVAL_FIELDS
         return () if self.testable else ("p_corrected",)
 
     @property
@@ -186,10 +196,7 @@ class Effect:
 
     @property
     def detectable(self) -> float:
-        """Smallest absolute effect that would be detected with 80 % power.
-
-        NaN if nothing is tested. See `detectable_effect`.
-        """
+        """Smallest absolute effect that would be detected with 80 % power; NaN if not tested."""
         return (
             detectable_effect(self.error, self.family_size, self.sample)
             if self.testable
@@ -212,8 +219,8 @@ class Effect:
         return self.variation is None or self.variation.enough
 
     @property
-    def banded(self) -> bool:
-        """Whether a random band is shown with the value; it is 0 to 0 where none was drawn."""
+    def has_random_band(self) -> bool:
+        """Whether a random band is shown with the value; both its ends are 0 where none is."""
         return not (self.null_low == self.null_high == 0)
 
     @property
@@ -223,7 +230,7 @@ class Effect:
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
-        """The side of the neutral value that holds the whole interval; empty if it holds both."""
+        """The side of the neutral value that the whole interval is on; empty if it is on both."""
         if self.low > self.neutral:
             return "a"
         return "b" if self.high < self.neutral else ""
@@ -258,8 +265,9 @@ class Effect:
     def extent(self, margin: Margin = DEFAULT_MARGIN) -> Literal["within", "beyond", "across"]:
         """Return how the interval lies to the margin: ``within``, ``beyond`` or ``across``.
 
-        It is within if all of it lies inside ±`margin` of the neutral value, ends included; beyond
-        if none of it does. An undefined answer is across.
+        ``within`` if all of it lies inside ±`margin` of the neutral value, ends included;
+        ``beyond`` if none of it does. ``across`` for all others, for undefined answers, and where
+        there are too few queries or lists for either.
         """
         # NaN if the margin is in another unit; a comparison with NaN is false.
         half = half_width(self.estimand, margin)
@@ -285,9 +293,9 @@ class Effect:
         is_level = not self.is_shown and self.extent(margin) == "within"
         return "level" if is_level else "inconclusive"
 
-    def side(self, which: str) -> str:
-        """Return the name of the group `a` or `b`; empty for neither."""
-        return {"a": self.a, "b": self.b}.get(which, "")
+    def side(self, letter: str) -> str:
+        """Return the name of the group with the letter ``a`` or ``b``; empty for other verdicts."""
+        return {"a": self.a, "b": self.b}.get(letter, "")
 
     def swapped(self) -> Self:
         """Return the same answer with the two groups exchanged, so that every sign turns.
@@ -297,7 +305,9 @@ class Effect:
         if self.estimand.directed:
             return self
         details = {
-            _TURNED.get(name, name): (_negated(value) if name in _NEGATED else value)
+            _NAME_AFTER_EXCHANGE.get(name, name): (
+                _negated(value) if name in _SIGNED_DETAILS else value
+            )
             for name, value in self.details.items()
         }
         observed = None if self.observed is None else self.observed.swapped()
@@ -311,7 +321,7 @@ class Effect:
             null_low=_negated(self.null_high),
             null_high=_negated(self.null_low),
             null_median=_negated(self.null_median),
-            details={name: details[name] for name in self.details},
+            details={name: details[name] for name in self.details},  # in the order of before
             observed=observed,
         )
 
@@ -334,11 +344,12 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Effect):
-    """Difference between two runs, new − old.
+    """Difference between two runs' answers to one question, new − old.
 
-    Of effectiveness and of Relative Δ it is in points, of another estimand in its unit. If `value`
-    is above 0, the new run is more effective, or lies further toward `a`. That need not mean that
-    it tilts more: see `growth`.
+    The difference is in points for effectiveness and Relative Δ, and in the estimand's unit for
+    others. If `value` is above 0, the new run is more effective, or favours `a` more. A run that
+    favours `a` more need not tilt more: its answer may have come nearer to the neutral value. The
+    field `growth` says how much more it tilts.
     """
 
     old_run: str
@@ -350,9 +361,11 @@ class Change(Effect):
     neutral_new: float = 0.0
     """Value of the new run that favours nobody: 0 for twins, else its median of random labels."""
     neutral_old: float = 0.0
-    """The same of the old run."""
+    """Value of the old run that favours nobody."""
     growth: float = np.nan
-    """|new − neutral_new| − |old − neutral_old|: above 0, the new run tilts more, to either side.
+    """|new − neutral_new| − |old − neutral_old|.
+
+    Above 0, the new run tilts more than the old one, whichever group either favours.
     """
     growth_low: float = np.nan
     """Lower end of the growth's 95 % interval; the neutral values are taken as known."""
@@ -364,11 +377,10 @@ class Change(Effect):
     @property
     def _beyond_sample(self) -> tuple[str, ...]:
         """Names of the fields that the sample is too small for."""
-        few = self.sample < FEWEST_ROWS
-        return (
-            *super()._beyond_sample,
-            *(("growth_low", "growth_high", "growth_error") if few else ()),
-        )
+        names = super()._beyond_sample
+        if self.sample < FEWEST_ROWS:
+            names = (*names, "growth_low", "growth_high", "growth_error")
+        return names
 
     @property
     def of_tilt(self) -> bool:
@@ -394,8 +406,8 @@ class Change(Effect):
 
         Without `sign`, effectiveness has no sign, and other values have it as usual.
         """
-        usual = self.estimand.signed and not isinstance(self.estimand, Measure)
-        return self.estimand.amount(value, sign=usual if sign is None else sign)
+        has_sign = self.estimand.signed and not isinstance(self.estimand, Measure)
+        return self.estimand.amount(value, sign=has_sign if sign is None else sign)
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -409,27 +421,30 @@ class Change(Effect):
 
     @property
     def has_growth_apart(self) -> bool:
-        """Whether the growth has another interval than the difference, whichever way it points.
+        """Whether the interval of the growth says more than that of the difference.
 
-        It has where a tilt lies on either side of neutral, in some resamples at least.
+        If both runs favour the same group in all resamples, the growth is the difference itself, or
+        its negative. It is neither if the runs favour different groups in some resamples.
         """
         if not self.has_interval or np.isnan(self.growth_low):
             return False
         growth_ends = (self.growth_low, self.growth_high)
-        ends = (self.low - self.neutral, self.high - self.neutral)
-        is_difference = np.allclose(growth_ends, ends)
-        return not (is_difference or np.allclose(growth_ends, (-ends[1], -ends[0])))
+        low, high = self.low - self.neutral, self.high - self.neutral
+        is_difference = np.allclose(growth_ends, (low, high))
+        is_negative = np.allclose(growth_ends, (-high, -low))
+        return not (is_difference or is_negative)
 
     @property
     def growth_detectable(self) -> float:
         """Smallest absolute growth that a single test would detect with 80 % power."""
-        few = self.sample < FEWEST
-        return np.nan if few else detectable_effect(self.growth_error, effective_n=self.effective_n)
+        if self.sample < FEWEST:
+            return np.nan
+        return detectable_effect(self.growth_error, effective_n=self.effective_n)
 
     def swapped(self) -> Self:
         """Return the same change with the two groups exchanged.
 
-        The growth stays: a tilt grows to either side.
+        The growth stays as it is: it does not depend on which group is favoured.
         """
         return replace(
             super().swapped(),
@@ -452,9 +467,11 @@ Outcome = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Equivalence(Effect):
-    """Difference of effectiveness between two sides, each searched alone, by Student's t.
+    """Difference of effectiveness between two sides of a corpus, each searched alone.
 
-    `a` is the reference side; values are positive if the reference is searched better.
+    A side has one version of each document; `a` is the reference, `b` another source. Values are
+    positive if the same queries are answered better on the reference. Tests and intervals are
+    Student's t.
     """
 
     margin: float
@@ -462,21 +479,23 @@ class Equivalence(Effect):
     p_equivalent: float
     """The larger p of two one-sided paired t tests against ±margin (Schuirmann 1987)."""
     smallest: float
-    """Smallest margin for which these queries would show equivalence."""
+    """Smallest margin for which these queries would show equivalence, in points."""
     outcome: Outcome = "not tested"
     """Verdict of the tests."""
     pairs: int
-    """Pairs of twins that both sides are made of."""
+    """Number of pairs of twins; each side has one document of every pair."""
     left_out: int
-    """Documents without a twin, which are on neither side."""
+    """Number of documents without a twin, which are on neither side."""
 
     @property
     def _beyond_sample(self) -> tuple[str, ...]:
         """Names of the fields that the sample is too small for.
 
-        Student's t is defined wherever it has an interval, so that p needs no larger sample.
+        Student's t holds for small samples, so that p is shown wherever an interval is.
         """
-        return (*_SPREAD, "p_equivalent", "smallest") if self.sample < FEWEST_ROWS else ()
+        if self.sample < FEWEST_ROWS:
+            return (*_INTERVAL_FIELDS, "p_equivalent", "smallest")
+        return ()
 
     @property
     def source(self) -> str:
@@ -485,16 +504,17 @@ class Equivalence(Effect):
 
     def derived(self) -> dict[str, Any]:
         """Return numbers that follow from the fields, for the file."""
-        beside = {
+        of_sides = {
             "source": self.b,
             "on_reference": self.mean_a,
             "on_source": self.mean_b,
             "difference": self.value,
             "p_different": self.p,
         }
-        return {**super().derived(), **beside}
+        return {**super().derived(), **of_sides}
 
 
+# Files hold an estimand as its notation, such as "NDSR@20".
 register(Estimand, repr, estimand)
 
 

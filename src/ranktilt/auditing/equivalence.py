@@ -1,4 +1,8 @@
-"""Tests of equivalence: whether a difference of effectiveness is too small to matter."""
+"""Tests of equivalence: whether a difference of effectiveness is too small to matter.
+
+A corpus has twins: each document in two versions, of a reference source and of another source. A
+*side* is all versions of one source, and is searched without the other side.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.auditing.significance import corrected
+from ranktilt.auditing.significance import correct_p_values
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
@@ -17,38 +21,48 @@ from ranktilt.statistics.permutation import t_test_p
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EquivalenceTask:
-    """Values per query of one ranker and measure, on each side searched alone.
+    """Values per query of one ranker and measure on both sides.
 
-    A value is NaN if the side has nothing relevant to the query.
+    A value is NaN if the side has no document that is relevant to the query.
     """
 
     run: str
     """Name of the ranker."""
     measure: Measure
+    """Measure of effectiveness."""
     a: str
-    """The reference."""
+    """The reference source."""
     b: str
     """The source that is compared with it."""
     values_a: Floats
-    """Values of the reference, one for each query."""
+    """Values on the reference side, one for each query."""
     values_b: Floats
-    """Values of the source."""
+    """Values on the other side, in the same order."""
     pairs: int
-    """Pairs of twins that both sides are made of."""
+    """Number of pairs of twins; each side has one document of every pair."""
     left_out: int
-    """Documents without a twin."""
+    """Number of documents without a twin, which are on neither side."""
 
 
 def equivalence_rows(
     tasks: Sequence[EquivalenceTask], *, margin: float, alpha: float
 ) -> tuple[Equivalence, ...]:
-    """Test each difference both for equivalence and for a difference.
+    """Test each task's difference both for equivalence and for a difference.
 
     Equivalence is tested by two one-sided paired t tests. Its p is not corrected: the claim that
-    *all* rows are equivalent needs every single test, which keeps the level (Berger 1982). The p of
-    the two-sided test of a difference is corrected by Holm over all rows.
+    *all* rows are equivalent needs every single test to succeed, which keeps the level (Berger
+    1982). The p of the two-sided test of a difference is corrected by Holm over all rows.
+
+    Parameters
+    ----------
+    tasks : sequence of EquivalenceTask
+        Values per query, a task for each row.
+    margin : float
+        Largest difference that would not matter, in points.
+    alpha : float
+        Level of both tests.
     """
-    rows = corrected([_equivalence(task, margin, alpha) for task in tasks], "holm")
+    rows = correct_p_values([_equivalence(task, margin, alpha) for task in tasks], "holm")
     return tuple(
         replace(row, outcome=outcome(row.p_equivalent, row.p_corrected, alpha)) for row in rows
     )
@@ -57,7 +71,7 @@ def equivalence_rows(
 def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
     """Return what the two tests show together.
 
-    That no difference is shown is never equivalence.
+    A test that shows no difference does not by itself show equivalence.
     """
     if np.isnan(p_equivalent) or np.isnan(p_different):
         return "not tested"
@@ -68,8 +82,8 @@ def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
 
 def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivalence:
     """Test one difference; its outcome is decided once all p are corrected."""
-    defined = ~(np.isnan(task.values_a) | np.isnan(task.values_b))
-    values_a, values_b = task.values_a[defined], task.values_b[defined]
+    is_defined = ~(np.isnan(task.values_a) | np.isnan(task.values_b))
+    values_a, values_b = task.values_a[is_defined], task.values_b[is_defined]
     difference = values_a - values_b
     value, mean_a, mean_b = (
         float(np.mean(column)) if len(column) else np.nan
@@ -88,7 +102,7 @@ def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivale
         p=t_test_p(difference),
         p_corrected=np.nan,
         queries=len(difference),
-        excluded=int((~defined).sum()),
+        excluded=int((~is_defined).sum()),
         details={"mean_a": mean_a, "mean_b": mean_b},
         margin=margin,
         p_equivalent=tost_p(difference, margin),

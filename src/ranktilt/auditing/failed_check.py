@@ -1,4 +1,8 @@
-"""Repeat a failed check as a warning of the audit: faults of the collection that void it."""
+"""Repeat a failed check of the collection as a warning of the audit.
+
+``ranktilt check`` compares the texts of sources, and calls a collection void if a fault, such as
+cut-off texts, could explain what an audit finds.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ from ranktilt.data.notes.texts import CheckFailed, VoidingFault
 
 
 def with_failed_check(collection: Collection, audit: Audit, limits: CheckLimits = LIMITS) -> Audit:
-    """Add a warning to an audit if ``ranktilt check`` of the same sources ends with Void.
+    """Add a warning to an audit if a check calls the compared sources void.
 
-    Groups from a label file are not what a check compares, and without texts there is nothing to
-    check.
+    Audits of groups from a label file are returned as they are, because a check compares sources;
+    so are those of documents without texts. `limits` say how frequent each fault may be.
     """
     folder, labels = (collection.spec.get(key) for key in ("path", "labels"))
     has_texts = bool((collection.docs["text"] != "").any())
@@ -32,8 +36,8 @@ def _voiding_faults(
     collection: Collection, audit: Audit, limits: CheckLimits
 ) -> Iterator[VoidingFault]:
     """Yield faults beyond their limits in the pairs of sources that the audit compares."""
-    known = set(collection.sources)
-    pairs = [pair for pair in audit.pairs if known.issuperset(pair)]
+    all_sources = set(collection.sources)
+    pairs = [pair for pair in audit.pairs if all_sources.issuperset(pair)]
     for reference in dict.fromkeys(a for a, _ in pairs):
         sources = tuple(b for a, b in pairs if a == reference)
         for row in find_faults(collection, reference, sources, limits=limits):

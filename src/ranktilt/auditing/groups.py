@@ -1,4 +1,8 @@
-"""The groups of a collection's documents."""
+"""The groups of a collection's documents.
+
+A document's *label* is its value in the column of the groups. It may have several labels, and then
+belongs to a combination of groups. A *property* is a column of numbers, whose two ends are groups.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +37,9 @@ class Groups:
     code: npt.NDArray[np.int64]
     """Index of each document's group, by row; -1 for a document of no group or of several."""
     outside: int = 0
-    """Number of documents outside the pool that a data set drew its twins from.
+    """Number of documents outside the pool, those documents that a data set rewrote.
 
-    They have no twin by design, so they are in no group of sources.
+    They have no twin (another version) by design, so they are in no group of sources.
     """
     merged: tuple[str, ...] = ()
     """Labels whose documents form the last group together, such as ``rest``."""
@@ -51,7 +55,7 @@ class Groups:
     values: npt.NDArray[np.float64] | None = None
     """Number of each document, if the groups are the two ends of a property; NaN if unknown.
 
-    None for other groups. See `property_sides`.
+    None for other groups.
     """
 
     @property
@@ -66,7 +70,7 @@ class Groups:
 
     @property
     def _known_values(self) -> npt.NDArray[np.float64]:
-        """Numbers of all documents; a single NaN if the groups are no property."""
+        """Numbers of all documents; a single NaN if the groups are no ends of a property."""
         return np.array([np.nan]) if self.values is None else self.values
 
     @property
@@ -79,15 +83,15 @@ class Groups:
 
     @property
     def several(self) -> int:
-        """Number of documents of several groups; they are on neither side of a comparison."""
+        """Number of documents of several groups, which take part in no comparison of two groups."""
         return 0 if self.combination_of is None else int((self.combination_of >= 0).sum())
 
     def index(self, name: str) -> int:
-        """Return the index of a group or side; raise `UserError` where none has the name."""
+        """Return the index of the group with a name or label; refuse a name that no group has."""
         known_name = name_among(name, self.names, self.by or "")
         if known_name is None:
-            near = nearest(name, self.merged, MOST_SUGGESTED)
-            raise unknown(self.by or "group", name, [*near, *self.names])
+            suggestions = nearest(name, self.merged, MOST_SUGGESTED)
+            raise unknown(self.by or "group", name, [*suggestions, *self.names])
         return self.names.index(known_name)
 
     @property

@@ -1,4 +1,9 @@
-"""Infer from an audit's measurements: a value, an interval and a corrected p for each question."""
+"""Infer from an audit's measurements: a value, an interval and a corrected p for each question.
+
+A *tilt* is Relative Δ of one run, between the two groups of a pair, on one measure. The *card* has
+the answers to all other questions, such as head-to-head of twins. A *sample* holds the values per
+query behind one answer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.auditing.label_errors.correct import JudgedSample, correct_labels
 from ranktilt.auditing.list_variation import ListVariation
 from ranktilt.auditing.measure import Measurements
-from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, enough
+from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, shuffle_count
 from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
 from ranktilt.auditing.null_distributions.judged_labels import judged_labels
 from ranktilt.auditing.null_distributions.judged_twins import exchange_p, relevant_clusters
@@ -33,9 +38,10 @@ from ranktilt.measures.margin import read_margin
 from ranktilt.measures.ranking import Floats
 
 CARD_ROWS = 6
-"""Least number of questions from which the number of shuffles follows.
+"""Number of questions of a whole card, with Relative Δ.
 
-A whole card asks six questions, with Relative Δ; a shorter card then draws the same labels.
+The number of shuffles follows from at least so many questions: a shorter card then draws the same
+labels.
 """
 
 
@@ -51,9 +57,12 @@ class Inferences:
     card: tuple[Effect, ...]
     """Answers to the other questions."""
     noise: tuple[NumericalNoise, ...]
-    """How far each primary tilt moves within the resolution of the run's scores."""
+    """How far each tilt on the first measure moves within the resolution of the run's scores."""
     repeats: tuple[RepeatComponents, ...]
-    """What makes each answer of a run with repeats uncertain."""
+    """Share of queries and of repeats in the uncertainty of each answer, for runs with repeats.
+
+    A repeat is one of several runs of the same ranker.
+    """
     tilt_samples: tuple[Sample, ...]
     """Values per query behind `tilts`."""
     group_samples: tuple[Sample, ...]
@@ -86,7 +95,7 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
         first = first_tilts(inputs, tilts) if inputs.options.card else []
         if inputs.label_model is None:
-            answers = effects(card_samples, options, beside=first, primary=inputs.primary)
+            answers = effects(card_samples, options, first_effects=first, primary=inputs.primary)
         else:
             shuffles = _card(inputs).shuffles
             correction = correct_labels(inputs, inputs.label_model, judged_samples, shuffles)
@@ -123,30 +132,34 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
 
 def _tilt_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sample]:
     """Return the values per query of each Relative Δ, by run, then pair, then measure."""
-    # Both by the index of the run and of the pair.
-    samples_of: dict[tuple[int, int], list[Sample]] = {}
-    shuffled: dict[tuple[int, int], ShuffledRun] = {}
+    # The keys of both are the index of the run and the index of the pair.
+    samples_by_pair: dict[tuple[int, int], list[Sample]] = {}
+    runs_to_shuffle: dict[tuple[int, int], ShuffledRun] = {}
     for run_index, judged_run in enumerate(inputs.judged_runs):
         # Labels are drawn for the order that the values were computed on.
         ordered = judged_run if inputs.options.ties == "expected" else judged_run.untied()
         for pair_index, pair in enumerate(inputs.compared if inputs.measures else ()):
             samples = _samples_of_pair(inputs, judged_run, pair, measurements.values[run_index])
             if pair.are_twins:
-                samples = _among_twins(inputs, ordered, pair, samples)
+                samples = _compare_twins(inputs, ordered, pair, samples)
             else:
-                shuffled[run_index, pair_index] = ShuffledRun(
+                runs_to_shuffle[run_index, pair_index] = ShuffledRun(
                     judged_run=ordered, groups=pair.numbers
                 )
-            samples_of[run_index, pair_index] = samples
-    if shuffled:
-        _place_among_shuffled(inputs, samples_of, shuffled)
-    return list(chain.from_iterable(samples_of.values()))
+            samples_by_pair[run_index, pair_index] = samples
+    if runs_to_shuffle:
+        samples_by_pair |= _compare_with_shuffles(inputs, samples_by_pair, runs_to_shuffle)
+    return list(chain.from_iterable(samples_by_pair.values()))
 
 
 def _samples_of_pair(
     inputs: AuditInputs, judged_run: JudgedRun, pair: ComparedPair, values: Floats
 ) -> list[Sample]:
-    """Return the values per query of both groups, a sample for each measure."""
+    """Return the values per query of both groups, a sample for each measure.
+
+    `values` are the run's, of shape (n_measures, 1 + n_groups, n_queries); the first column is for
+    all documents.
+    """
     a, b = pair.numbers
     return [
         Sample(
@@ -162,11 +175,11 @@ def _samples_of_pair(
     ]
 
 
-def _among_twins(
+def _compare_twins(
     inputs: AuditInputs, judged_run: JudgedRun, pair: ComparedPair, samples: Sequence[Sample]
 ) -> list[Sample]:
-    """Complete samples of twins: what each document adds, and p against exchanged labels."""
-    completed = []
+    """Add to samples of twins what each document adds, and their p under exchanged labels."""
+    compared = []
     for measure, sample in zip(inputs.measures, samples, strict=True):
         clusters = relevant_clusters(
             judged_run, measure, pair.numbers, sample, origins=inputs.origins
@@ -180,40 +193,42 @@ def _among_twins(
             origins=inputs.origins,
             options=inputs.options.inference,
         )
-        null = NullDistribution(low=0.0, high=0.0, p=p)
-        completed.append(replace(clustered, null=null))
-    return completed
+        compared.append(replace(clustered, null=NullDistribution.without_band(p)))
+    return compared
 
 
-def _place_among_shuffled(
+def _compare_with_shuffles(
     inputs: AuditInputs,
-    samples_of: dict[tuple[int, int], list[Sample]],
-    shuffled: Mapping[tuple[int, int], ShuffledRun],
-) -> None:
+    samples_by_pair: Mapping[tuple[int, int], list[Sample]],
+    runs_to_shuffle: Mapping[tuple[int, int], ShuffledRun],
+) -> dict[tuple[int, int], list[Sample]]:
     """Compare samples of groups that are no twins with random labels.
 
-    The random labels are the same for all samples. Replaces the samples in `samples_of`.
+    The random labels are the same for all samples. Returns the samples of the keys of
+    `runs_to_shuffle`, with their null distributions.
     """
     question_count = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
     tests = len(inputs.runs) * question_count * max(len(inputs.pairs), 1)
     shuffles = Shuffles(
-        judgments=inputs.judgments, seed=inputs.options.inference.seed, count=enough(tests)
+        judgments=inputs.judgments, seed=inputs.options.inference.seed, count=shuffle_count(tests)
     )
-    nulls = null_deltas(list(shuffled.values()), inputs.measures, shuffles)
-    for (key, task), nulls_of_pair in zip(shuffled.items(), nulls, strict=True):
+    nulls = null_deltas(list(runs_to_shuffle.values()), inputs.measures, shuffles)
+    compared = {}
+    for (key, task), nulls_of_pair in zip(runs_to_shuffle.items(), nulls, strict=True):
         samples = []
         for measure, sample, null in zip(
-            inputs.measures, samples_of[key], nulls_of_pair, strict=True
+            inputs.measures, samples_by_pair[key], nulls_of_pair, strict=True
         ):
             labels = judged_labels(
                 task.judged_run, measure, task.groups, sample, origins=inputs.origins
             )
-            samples.append(sample.among(null, labels))
-        samples_of[key] = samples
+            samples.append(sample.with_random_labels(null, labels))
+        compared[key] = samples
+    return compared
 
 
 def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[JudgedSample]:
-    """Answer the questions of the card; in the order of runs, pairs and questions."""
+    """Answer the questions of the card, in the order of runs, then pairs, then questions."""
     card = _card(inputs)
     answers: list[tuple[CardKey, Sample]] = []
     for run_index, judged_run in enumerate(inputs.judged_runs):
@@ -221,7 +236,7 @@ def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Judge
     answers += card.answer_groups(inputs.judged_runs)
     return [
         JudgedSample(sample=sample, judged_run=inputs.judged_runs[key.run_index])
-        for key, sample in sorted(answers, key=itemgetter(0))
+        for key, sample in sorted(answers, key=itemgetter(0))  # by the keys alone
     ]
 
 
@@ -229,19 +244,21 @@ def _card(inputs: AuditInputs) -> Card:
     """Return the card, with as many shuffles as the number of tests needs."""
     questions, options = inputs.questions, inputs.options.inference
     # Groups without twins are asked fewer questions: Relative Δ and those about groups.
-    about_groups = 1 + sum(isinstance(question, GroupEstimand) for question in questions)
+    group_question_count = 1 + sum(isinstance(question, GroupEstimand) for question in questions)
     question_count = 0
     for pair in inputs.pairs:
         has_twins = len(pair.twins.rows) > 0
-        question_count += max(CARD_ROWS, len(questions)) if has_twins else about_groups
+        question_count += max(CARD_ROWS, len(questions)) if has_twins else group_question_count
     tests = len(inputs.runs) * question_count
     return Card(
         groups=inputs.groups,
         twins={pair.names: pair.twins for pair in inputs.pairs},
         questions=questions,
         inference=options,
-        shuffles=Shuffles(judgments=inputs.judgments, seed=options.seed, count=enough(tests)),
-        banded=inputs.groups.by != "source",
+        shuffles=Shuffles(
+            judgments=inputs.judgments, seed=options.seed, count=shuffle_count(tests)
+        ),
+        shows_random_band=inputs.groups.by != "source",
         origins=inputs.origins,
     )
 
@@ -257,12 +274,15 @@ def first_tilts(inputs: AuditInputs, tilts: Sequence[Effect]) -> list[Effect]:
 def _with_variation(
     effects: Sequence[Effect], variations: Mapping[str, Sequence[ListVariation]]
 ) -> list[Effect]:
-    """Add to each effect how many of its lists could have come out differently."""
+    """Add to each effect how many of its lists could have come out differently.
+
+    `variations` has the run's name as key, and a value for each of the run's repeats.
+    """
     with_variation = []
     for effect in effects:
-        first, *others = variations[effect.run]
+        first, *other_repeats = variations[effect.run]
         variation = first.for_estimand(effect.estimand)
-        for repeat in others:
+        for repeat in other_repeats:
             variation += repeat.for_estimand(effect.estimand)
         with_variation.append(replace(effect, variation=variation))
     return with_variation
@@ -276,15 +296,19 @@ def _repeat_components(
     averaged: Sequence[Sample],
     effects: Sequence[Effect],
 ) -> Iterator[RepeatComponents]:
-    """Yield the components of effectiveness and of each answer, for runs with repeats."""
+    """Yield the components of uncertainty, for runs with repeats.
+
+    They are computed for the effectiveness on each measure, and for each of the `effects`.
+    `samples` are of single repeats, `averaged` of the means of each run's repeats.
+    """
     if not inputs.has_repeats:
         return
     names = [judged_run.run.name for judged_run in inputs.judged_runs]
     for run in inputs.runs:
         indices = [index for index, name in enumerate(names) if name == run.name]
         for measure_index, measure in enumerate(inputs.measures):
-            # The first group is all documents.
-            values = measurements.values[indices, measure_index, 0]
+            all_documents = 0  # index of the first column of groups
+            values = measurements.values[indices, measure_index, all_documents]
             components = effectiveness_components(run.name, measure, values)
             if run.repeats and components is not None:
                 yield components

@@ -1,4 +1,8 @@
-"""Test the instrument: audit sources that a coin decided, and count how often a side is named."""
+"""Test the instrument: audit sources that mean nothing, and count how often a side is named.
+
+The instrument is the audit itself. A coin decides which source each document has, so that an audit
+that names a favoured source (a *side*) is wrong.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ RESAMPLES = 1_000
 """Resamples of each audit: fewer than usual, because there are many and only verdicts count."""
 
 CHANCE = 0.05
-"""Share of audits that may name a side although nobody is favoured."""
+"""Share of audits that may name a side although no side is favoured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +46,11 @@ class InstrumentRow:
     low: float
     """Lower end of the 95 % interval of the share, from 0 to 1."""
     high: float
-    """Upper end of the same interval."""
+    """Upper end of the interval."""
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the share is compatible with chance, or below it."""
+        """Whether the interval holds `CHANCE`, or lies below it."""
         return self.low <= CHANCE
 
 
@@ -60,27 +64,33 @@ def check_instrument(
 ) -> tuple[InstrumentRow, ...]:
     """Audit each ranker many times with sources that mean nothing; count how often a side is named.
 
-    A coin decides for each origin whether its documents exchange their sources; a document without
-    a twin gets one of the collection's sources, as often as they are there. The rankings stay: they
-    do not read who wrote a document.
+    The versions of one document exchange their sources at random. Documents without another version
+    exchange theirs among themselves. The rankings stay as they are: rankers do not read who wrote a
+    document.
 
     Parameters
     ----------
     collection : Collection
-        With two sources or more; of several, an audit counts where it names a side of any pair.
+        Documents of two sources or more. With more than two, an audit counts if it names a side of
+        any pair of sources.
     rankers : sequence of Ranker
-        Each ranks once.
+        Rankers to test; each ranks once.
     measures : str, Estimand or iterable of them, optional
-        As for `audit`, by default its own; the primary question decides.
+        Questions, by default those of `audit`. The primary question decides.
     tosses : int, optional
-        How often labels are drawn.
+        Number of audits, each with its own random sources.
     seed : int, optional
-        Of the coin.
+        Random seed.
 
     Returns
     -------
     tuple of InstrumentRow
         One for each ranker, with the exact 95 % interval of the share (Clopper and Pearson, 1934).
+
+    Raises
+    ------
+    UserError
+        If there are fewer than two sources, or a ranker has its rankings from elsewhere.
     """
     if len(collection.sources) < 2:
         raise UserError("the instrument needs two sources to exchange, such as human and llm")
@@ -117,19 +127,21 @@ def check_instrument(
 
 
 def with_drawn_sources(collection: Collection, rng: np.random.Generator) -> Collection:
-    """Let a coin decide for each origin whether its documents exchange their sources.
+    """Return the collection with random sources: the versions of each origin exchange theirs.
 
-    A document that is alone in its origin draws the source of another such document.
+    An origin is the document that others are versions of. Documents that are alone in their origin
+    exchange their sources among themselves.
     """
-    docs = collection.docs
+    docs, origin = collection.docs, collection.origin_codes()
     sources = docs["source"].to_numpy().copy()
-    # Both orders sort by origin: within an origin, one at random and one as the documents come.
-    order = np.lexsort((rng.random(len(sources)), collection.origin_codes()))
-    in_order = np.lexsort((np.arange(len(sources)), collection.origin_codes()))
+    # Both orders sort by origin: within an origin, the first at random and the second as the
+    # documents come.
+    random_order = np.lexsort((rng.random(len(sources)), origin))
+    file_order = np.lexsort((np.arange(len(sources)), origin))
     exchanged = sources.copy()
-    exchanged[in_order] = sources[order]
-    sizes = np.bincount(collection.origin_codes())
-    is_alone = sizes[collection.origin_codes()] == 1
+    exchanged[file_order] = sources[random_order]
+    origin_sizes = np.bincount(origin)
+    is_alone = origin_sizes[origin] == 1
     exchanged[is_alone] = rng.permutation(sources[is_alone])
     column = pl.Series("source", exchanged.tolist(), dtype=pl.String)
     return Collection(docs.with_columns(column), collection.queries, collection.qrels)

@@ -1,4 +1,7 @@
-"""A run joined with judgments and groups, and its per-query values of every measure and group."""
+"""A run joined with judgments and groups, and its per-query values of every measure and group.
+
+A *run* has a ranking for each query: a list of entries, which are documents with scores.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,17 @@ class JudgedRun:
     """
 
     run: Run
-    """The run as it came."""
+    """The run, with its own numbers of queries and documents."""
     ranking: Ranking
     """Entries of all lists, with their scores."""
     row: Ints
     """Row of each entry's document in the collection.
 
-    Documents that only judgments name have rows after these; −1 for a document of neither.
+    Documents that only judgments name have rows after those of the collection. −1 for a document
+    that neither collection nor judgments have.
     """
     position: Ints
-    """Position of each entry in the run."""
+    """Index of each entry in the arrays of `run`."""
     absent: npt.NDArray[np.bool_]
     """Whether each query of the collection is missing from the run."""
     judgments: Judgments
@@ -52,13 +56,15 @@ class JudgedRun:
         """Join a run with a collection by document and query ids."""
         rows = _rows(run, collection, judgments)
         judged_queries = pl.Series(judgments.queries, dtype=pl.String)
-        list_number = codes(judged_queries, pl.Series(run.queries, dtype=pl.String))
-        has_list = list_number >= 0
-        starts = np.zeros(len(list_number), dtype=np.int64)
-        starts[has_list] = run.offsets[list_number[has_list]]
-        lengths = np.zeros(len(list_number), dtype=np.int64)
-        lengths[has_list] = np.diff(run.offsets)[list_number[has_list]]
+        # Index of each query's list in the run; −1 for a query that the run lacks.
+        list_index = codes(judged_queries, pl.Series(run.queries, dtype=pl.String))
+        has_list = list_index >= 0
+        starts = np.zeros(len(list_index), dtype=np.int64)
+        starts[has_list] = run.offsets[list_index[has_list]]
+        lengths = np.zeros(len(list_index), dtype=np.int64)
+        lengths[has_list] = np.diff(run.offsets)[list_index[has_list]]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
+        # The entries of each list one after the other, from its start in the run.
         positions = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         return cls(
             run=run,
@@ -71,18 +77,18 @@ class JudgedRun:
 
     @property
     def missing(self) -> int:
-        """Number of judged queries of the collection that the run does not hold."""
+        """Number of judged queries of the collection that the run lacks."""
         return int(self.absent.sum())
 
     @property
     def failed(self) -> npt.NDArray[np.bool_]:
-        """Queries that the run lacks because its engine failed to answer them."""
+        """Whether the run lacks each query because its engine failed to answer it."""
         failed = self.run.spec.get("failed")
         if not isinstance(failed, dict | list):
             failed = ()
-        names = pl.Series([name for name in failed if isinstance(name, str)], dtype=pl.String)
+        failed_ids = pl.Series([name for name in failed if isinstance(name, str)], dtype=pl.String)
         queries = pl.Series(self.judgments.queries, dtype=pl.String)
-        return np.asarray(self.absent & queries.is_in(names.implode()).to_numpy())
+        return np.asarray(self.absent & queries.is_in(failed_ids.implode()).to_numpy())
 
     def left_out(self, missing: str) -> npt.NDArray[np.bool_]:
         """Return which queries count in no measure of this run.
@@ -93,9 +99,9 @@ class JudgedRun:
         return self.absent if missing == "exclude" else self.failed
 
     def untied(self) -> JudgedRun:
-        """Return the run without ties, as trec_eval orders it.
+        """Return the run without ties, in the order of trec_eval.
 
-        It orders by score as float32, then by id, both descending.
+        That is by score as float32, then by document id, both descending.
         """
         rank_of_id = np.argsort(self.run.ids.arg_sort().to_numpy())
         by_id = rank_of_id[self.run.docs[self.position]]
@@ -128,25 +134,27 @@ class JudgedRun:
 
     @cached_property
     def distinct(self) -> Ints | None:
-        """Number of each query, equal for queries that repeat each other; None if none does.
+        """Number of each query; queries that repeat each other have one number.
 
-        Queries repeat each other if their texts are equal, or both their lists and their judgments.
-        To the statistics they are one query.
+        None if no query repeats another one. Queries repeat each other if their texts are equal, or
+        both their lists and their judgments. The statistics count them as one query.
         """
         judgments = self.judgments
         query_count = len(judgments.queries)
-        numbers = np.arange(query_count)
+        indexes = np.arange(query_count)
         key = self.list_keys * MIXER
         key += signatures(judgments.query, judgments.row, judgments.grade, query_count)
         _, first, key_number = np.unique(key, return_index=True, return_inverse=True)
         has_list = np.diff(self.ranking.offsets) > 0
-        same_ranking = np.where(has_list, first[key_number], numbers)
-        if (same_ranking == numbers).all() and (judgments.same_text == numbers).all():
+        # Index of the first query with the same list and judgments.
+        same_ranking = np.where(has_list, first[key_number], indexes)
+        if (same_ranking == indexes).all() and (judgments.same_text == indexes).all():
             return None
         from scipy.sparse import coo_array, csgraph  # 50 ms that hardly any audit needs
 
-        # Queries that repeat each other through a third one are linked, too.
-        links = np.tile(numbers, 2), np.concatenate([same_ranking, judgments.same_text])
+        # Two queries that both repeat a third one repeat each other, too: each connected part of
+        # the graph of repeats is one query.
+        links = np.tile(indexes, 2), np.concatenate([same_ranking, judgments.same_text])
         graph = coo_array((np.ones(2 * query_count), links), shape=(query_count, query_count))
         return np.asarray(csgraph.connected_components(graph, directed=False)[1], dtype=np.int64)
 
@@ -156,26 +164,27 @@ class JudgedRun:
         if self.distinct is None:
             return {}
         _, first, number = np.unique(self.distinct, return_index=True, return_inverse=True)
-        names = self.judgments.queries
+        queries = self.judgments.queries
         return {
-            names[index]: names[earliest]
+            queries[index]: queries[earliest]
             for index, earliest in enumerate(first[number])
             if index != earliest and self.judgments.known_query[index]
         }
 
     @property
     def repeated_by_content(self) -> dict[str, str]:
-        """The queries of `repeated` that say something twice.
+        """The queries of `repeated` whose content repeats that of an earlier query.
 
         Their texts are equal, or their lists are equal and not all tied.
         """
         judgments = self.judgments
         is_tied = tied_lists(self.ranking.offsets, self.ranking.scores)
         repeats_text = judgments.same_text != np.arange(len(judgments.queries))
-        unranked = {
+        # Tied lists are equal although the queries may ask for different things.
+        tied_queries = {
             judgments.queries[index] for index in np.flatnonzero(is_tied & ~repeats_text).tolist()
         }
-        return {query: first for query, first in self.repeated.items() if query not in unranked}
+        return {query: first for query, first in self.repeated.items() if query not in tied_queries}
 
     def group_codes(self, groups: Groups) -> Ints:
         """Return the index of the group of each entry's document.
@@ -191,21 +200,23 @@ class JudgedRun:
     def group_lists(self, groups: Groups) -> GroupLists:
         """Return the lists with the groups of their documents, and which entries are relevant.
 
-        They answer questions about all groups together.
+        They are the input of questions about all groups together. The *kind* of a document is its
+        group, its combination of groups, or "no label".
         """
         judgments = self.judgments
-        # Row −1 is of no group: the last kind.
-        kind = np.append(groups.kind, len(groups.parts) - 1)
-        document_count, part_count = len(groups.code), len(groups.parts)
+        document_count, kind_count = len(groups.code), len(groups.parts)
+        no_label = kind_count - 1
+        # One element more: documents that the collection lacks have row −1, the last element.
+        kind = np.append(groups.kind, no_label)
         in_collection = (self.row >= 0) & (self.row < document_count)
         entry_row = np.where(in_collection, self.row, -1)
         judged_kind = kind[np.where(judgments.row < document_count, judgments.row, -1)]
         query_count = len(judgments.queries)
         judged_counts = np.bincount(
-            judgments.query * part_count + judged_kind, minlength=query_count * part_count
+            judgments.query * kind_count + judged_kind, minlength=query_count * kind_count
         )
-        judged_counts = judged_counts.reshape(query_count, part_count)
-        population = np.bincount(groups.kind, minlength=part_count)
+        judged_counts = judged_counts.reshape(query_count, kind_count)
+        population = np.bincount(groups.kind, minlength=kind_count)
         return GroupLists(
             ranking=self.ranking,
             kind=kind[entry_row],
@@ -218,7 +229,10 @@ class JudgedRun:
         )
 
     def group_counts(self, groups: Groups) -> dict[str, float]:
-        """Count the groups, the results, and the results without a label or with several labels."""
+        """Count the groups, the results, and the results without a label or with several labels.
+
+        The counts are details of an answer about all groups, by their names there.
+        """
         kind = self.group_lists(groups).kind
         group_count = len(groups.names)
         no_label = group_count + len(groups.combinations)
@@ -231,9 +245,9 @@ class JudgedRun:
         }
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
-        """Return the grade of each entry of `keep` in one group, and 0 for all other entries.
+        """Return the grade of each entry in `keep` if it is of one group, else 0.
 
-        If `group` is None, documents of all groups have their grades.
+        `group` is the index of the group; None for all documents.
         """
         judgment = self.judgment[keep]
         if not self.judgments.has_relevant:
@@ -245,14 +259,18 @@ class JudgedRun:
 
 
 def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
-    """Return the row of each of the run's documents; see `JudgedRun.row`."""
+    """Return the row of each of the run's documents in the collection, or after its rows.
+
+    Documents that only the judgments name have rows after those of the collection. −1 for all
+    others. Refuses a run without any document of the collection.
+    """
     rows = collection_rows(run, collection)
     if run.ids is collection.ids:
         return rows
     if not (rows >= 0).any() and len(rows):
         raise DataError(run.spec.get("file", run.name), no_overlap(run.ids, collection))
-    beyond = codes(run.ids, judgments.ids)
-    return np.where(rows >= 0, rows, beyond)
+    rows_in_judgments = codes(run.ids, judgments.ids)
+    return np.where(rows >= 0, rows, rows_in_judgments)
 
 
 def group_values(
@@ -260,9 +278,11 @@ def group_values(
 ) -> Floats:
     """Compute every measure over all documents, and over each group alone.
 
-    Returns an array of shape (n_measures, 1 + n_groups, n_queries); NaN where undefined.
+    `ties` is ``expected`` for the mean over all orders of tied documents, or ``trec_eval`` for the
+    order of that program. Returns an array of shape (n_measures, 1 + n_groups, n_queries); NaN
+    where undefined.
     """
-    columns: list[int | None] = [None, *range(len(groups.names))]
+    columns: list[int | None] = [None, *range(len(groups.names))]  # None for all documents
     table = np.empty((len(measures), len(columns), len(judged_run.judgments.queries)))
     if not measures:
         return table
@@ -278,6 +298,6 @@ def group_values(
 
 
 def deepest(measures: Sequence[Measure]) -> int | None:
-    """Return the deepest cutoff of the measures; None where one reads the whole ranking."""
+    """Return the largest cutoff of the measures; None if a measure reads the whole ranking."""
     cutoffs = [measure.cutoff for measure in measures if measure.cutoff is not None]
     return max(cutoffs) if len(cutoffs) == len(measures) else None

@@ -1,4 +1,7 @@
-"""Relevant judgments of a collection, with queries and documents as numbers."""
+"""Relevant judgments of a collection, with queries and documents as numbers.
+
+A judgment (qrel) is one query, one document and a grade; it is relevant if the grade is above 0.
+"""
 
 from __future__ import annotations
 
@@ -47,22 +50,23 @@ class Judgments:
 
     @classmethod
     def from_collection(cls, collection: Collection, groups: Groups) -> Judgments:
-        """Collect the relevant judgments of a collection's queries."""
+        """Collect the relevant judgments, also those of queries that the collection lacks."""
         qrels = collection.qrels
-        names = qrels["query_id"].unique(maintain_order=True)
-        known = collection.queries_with_judgments["id"]
-        queries = pl.concat([known, names.filter(~names.is_in(known.implode()))])
-        strange = (
+        judged_queries = qrels["query_id"].unique(maintain_order=True)
+        known_queries = collection.queries_with_judgments["id"]
+        unknown_queries = judged_queries.filter(~judged_queries.is_in(known_queries.implode()))
+        queries = pl.concat([known_queries, unknown_queries])
+        unknown_ids = (
             qrels["doc_id"]
             .filter(~qrels["doc_id"].is_in(collection.ids.implode()))
             .unique(maintain_order=True)
         )
-        ids = pl.concat([collection.ids, strange.alias("id")])
+        ids = pl.concat([collection.ids, unknown_ids.alias("id")])
         relevant = qrels.filter(pl.col("grade") > 0)
         query, row = codes(relevant["query_id"], queries), codes(relevant["doc_id"], ids)
         order = np.lexsort((row, query))
-        is_known = np.arange(len(queries)) < len(known)
-        group = np.append(groups.code, np.full(len(strange), -1))[row]
+        is_known = np.arange(len(queries)) < len(known_queries)
+        group = np.append(groups.code, np.full(len(unknown_ids), -1))[row]
         group = np.where(is_known[query], group, -1)
         grade = relevant["grade"].to_numpy().astype(np.float64)
         return cls(
@@ -79,12 +83,15 @@ class Judgments:
 
     @cached_property
     def first_of_equal(self) -> Ints:
-        """For each judgment, its position in the first query with the same judgments."""
+        """Position of the same judgment in the first query with the same judgments.
+
+        The position of a judgment whose query has judgments of its own is its own position.
+        """
         key = signatures(self.query, self.row, self.grade, len(self.queries))
-        _, first_query, number = np.unique(key, return_index=True, return_inverse=True)
+        _, first_query, key_number = np.unique(key, return_index=True, return_inverse=True)
         start = np.searchsorted(self.query, np.arange(len(self.queries)))
         # Equal queries have their judgments in the same order: only the start differs.
-        shift = start[first_query[number.ravel()]] - start
+        shift = start[first_query[key_number.ravel()]] - start
         positions: Ints = shift[self.query] + np.arange(len(self.query))
         return positions
 
@@ -111,6 +118,7 @@ class Judgments:
 
         -1 where the document is not relevant.
         """
+        # Query and row as one number; judgments are sorted by both, and so are their keys.
         width = len(self.ids) + 1
         judged_keys, keys = self.query * width + self.row, query * width + row
         if not len(judged_keys):
@@ -121,7 +129,10 @@ class Judgments:
 
 
 def _same_text(collection: Collection, queries: pl.Series) -> Ints:
-    """Return the index of the first query with the same text; see `Judgments.same_text`."""
+    """Return the index of the first query with the same text as each of `queries`.
+
+    A query without a text has its own index.
+    """
     text = collection.queries["text"].str.strip_chars()
     row = codes(queries, collection.queries["id"])
     table = pl.DataFrame(
@@ -136,13 +147,23 @@ def _same_text(collection: Collection, queries: pl.Series) -> Ints:
 def signatures(
     query: Ints, keys: npt.NDArray[np.number], numbers: npt.NDArray[np.number], query_count: int
 ) -> npt.NDArray[np.uint64]:
-    """Return a hash of each query's set of keys, each key with a number.
+    """Return a hash of each query's set of keys and numbers, of shape (query_count,).
 
-    Equal sets have equal hashes whatever their order, and different sets hardly ever have. The
-    result has the shape (query_count,).
+    Equal sets have equal hashes whatever their order, and different sets hardly ever do.
+
+    Parameters
+    ----------
+    query : array of int64
+        Index of the query of each element.
+    keys : array
+        Key of each element, such as the row of a document.
+    numbers : array
+        Number of each element, such as a grade or a rank.
+    query_count : int
+        Number of queries.
     """
     mixed = keys.astype(np.uint64) * MIXER + numbers.astype(np.float64).view(np.uint64)
-    # The mixing of SplitMix64.
+    # The three steps by which SplitMix64 mixes bits, on all elements together.
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     sums = np.zeros(query_count, dtype=np.uint64)

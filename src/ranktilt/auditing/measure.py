@@ -25,15 +25,18 @@ class Measurements:
     values: Floats
     """Values of shape (n_judged_runs, n_measures, 1 + n_groups, n_queries).
 
-    Of a run with repeats each one has its values.
-    The first group is all documents. NaN where a query says nothing about a group.
+    A run with repeats, which are several rankings by the same ranker, has a judged run for each of
+    them. The first group is all documents. NaN where a query has no relevant document in the group.
     """
     twin_lists: tuple[Mapping[Pair, TwinLists], ...]
-    """For each run and pair, where the twins are in the lists; pairs without twins are left out."""
+    """For each judged run and pair of groups, where the twins are in the lists.
+
+    Twins are two versions of one document, one in each group. Pairs without twins are left out.
+    """
     pair_counts: pl.DataFrame
     """Wins, losses and ties of twins, by run, pair and query."""
     variations: Mapping[str, Sequence[ListVariation]]
-    """For each run by its name, how much the lists of each repeat could vary."""
+    """By the name of the run, how much the lists of each of its repeats could vary."""
 
 
 def measure(inputs: AuditInputs) -> Measurements:

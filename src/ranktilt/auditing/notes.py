@@ -1,4 +1,8 @@
-"""Notes of an audit: what its reader should know besides the numbers."""
+"""Notes of an audit: what its reader should know besides the numbers.
+
+A function here decides which notes apply, and yields them as data. `reporting/sentences/notes` has
+their words. A *tilt* is Relative Δ of one run, between two groups, on one measure.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +71,10 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 def run_notes(
     judged_run: JudgedRun, collection: Collection, missing: str = "zero"
 ) -> Iterator[Note]:
-    """Note what a run lacks, and what it holds that the collection does not."""
+    """Note what a run lacks, and what it holds that the collection does not.
+
+    `missing` says what a query that the run lacks counts as: ``zero``, or ``exclude``.
+    """
     name, spec = judged_run.run.name, judged_run.run.spec
     if "read_as" in spec:
         yield RunReadAs(file=str(spec.get("file", name)), format=str(spec["read_as"]))
@@ -82,14 +89,15 @@ def run_notes(
         )
     if failed:
         yield QueriesFailed(run=name, queries=failed, are_judged=are_judged)
-    beyond = (judged_run.row < 0) | (judged_run.row >= collection.docs.height)
-    if beyond.any():
-        strange = judged_run.run.ids.gather(judged_run.run.docs[judged_run.position[beyond]])
+    is_unknown = (judged_run.row < 0) | (judged_run.row >= collection.docs.height)
+    if is_unknown.any():
+        documents = judged_run.run.docs[judged_run.position[is_unknown]]
+        unknown_ids = judged_run.run.ids.gather(documents)
         yield EntriesUnknown(
             run=name,
-            entries=len(strange),
-            documents=strange.n_unique(),
-            first=strange[0],
+            entries=len(unknown_ids),
+            documents=unknown_ids.n_unique(),
+            first=unknown_ids[0],
             has_labels_only=only_labels(collection),
         )
     yield from tied_list_notes(judged_run.run)
@@ -98,14 +106,17 @@ def run_notes(
 
 
 def source_notes(collection: Collection, by: str | None) -> Iterator[Note]:
-    """Note how labels were read, and which of several sources were ranked together."""
+    """Note how judgments and labels were read, and which of several sources were ranked together.
+
+    `by` is the column of the groups.
+    """
     if "judgments_read" in collection.spec:
         yield JudgmentsReadAs(format=str(collection.spec["judgments_read"]))
     if "labels_read" in collection.spec:
         yield LabelsReadAs(format=str(collection.spec["labels_read"]))
-    left, ranked = collection.spec.get("without_sources", ()), collection.sources
-    if left:
-        yield SourcesChosen(ranked=tuple(ranked), left_out=tuple(left))
+    left_out, ranked = collection.spec.get("without_sources", ()), collection.sources
+    if left_out:
+        yield SourcesChosen(ranked=tuple(ranked), left_out=tuple(left_out))
     if by == "source" and len(ranked) > 2:
         yield SourcesMixed(sources=len(ranked))
 
@@ -134,7 +145,10 @@ def answer_notes(run: Run) -> Iterator[Note]:
 
 @dataclass(frozen=True, kw_only=True)
 class _FixedLists:
-    """Lists that could not vary. Runs with the same numbers share a note."""
+    """Lists that could not have come out differently, whatever the groups of their documents.
+
+    Runs with the same numbers share a note.
+    """
 
     measures: tuple[str, ...]
     """Measures that the numbers hold for; empty if they hold for all."""
@@ -145,24 +159,26 @@ class _FixedLists:
 
 
 def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
-    """Warn of runs that cannot be called level, because too many of their lists cannot vary."""
-    measures_of: dict[str, set[str]] = {}
-    fixed: dict[tuple[str, int, tuple[Count, ...]], dict[str, None]] = {}
+    """Warn of runs that cannot be called level, because too many of their lists are fixed.
+
+    A list is fixed if it could not have come out differently.
+    """
+    measures_of_run: dict[str, set[str]] = {}
+    fixed_measures: dict[tuple[str, int, tuple[Count, ...]], list[str]] = {}
     for effect in effects:
-        measures_of.setdefault(effect.run, set()).add(effect.measure)
+        measures_of_run.setdefault(effect.run, set()).add(effect.measure)
         variation = effect.variation
         if variation is not None and not effect.can_be_level:
-            counts = counts_of(variation.fixed)
-            fixed.setdefault((effect.run, variation.total, counts), {})[effect.measure] = None
-    runs_of: dict[_FixedLists, list[str]] = {}
-    for (run, total, counts), measures in fixed.items():
-        # What is so whatever is asked names the run alone.
-        is_always = len(measures) == len(measures_of[run])
-        lists = _FixedLists(
-            measures=() if is_always else tuple(measures), total=total, fixed=counts
-        )
-        runs_of.setdefault(lists, []).append(run)
-    for lists, runs in runs_of.items():
+            key = effect.run, variation.total, counts_of(variation.fixed)
+            fixed_measures.setdefault(key, []).append(effect.measure)
+    runs_by_lists: dict[_FixedLists, list[str]] = {}
+    for (run, total, counts), names in fixed_measures.items():
+        measures = tuple(dict.fromkeys(names))
+        # If it holds for all measures, the note names the run alone.
+        holds_for_all = len(measures) == len(measures_of_run[run])
+        lists = _FixedLists(measures=() if holds_for_all else measures, total=total, fixed=counts)
+        runs_by_lists.setdefault(lists, []).append(run)
+    for lists, runs in runs_by_lists.items():
         yield LittleVariation(
             runs=tuple(runs), measures=lists.measures, total=lists.total, fixed=lists.fixed
         )
@@ -170,35 +186,39 @@ def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
 
 def identical_notes(judged_runs: Iterable[JudgedRun]) -> Iterator[Note]:
     """Name runs that are the same ranking, such as a re-ranker that returned its candidates."""
-    names_of: dict[bytes, list[str]] = {}
+    names_by_ranking: dict[bytes, list[str]] = {}
     for judged_run in judged_runs:
-        names_of.setdefault(judged_run.fingerprint, []).append(judged_run.run.name)
-    for names in names_of.values():
+        names_by_ranking.setdefault(judged_run.fingerprint, []).append(judged_run.run.name)
+    for names in names_by_ranking.values():
         if len(names) > 1:
             yield RunsIdentical(runs=tuple(names))
 
 
 def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[Note]:
-    """Note how many queries repeat others; runs with the same repeats share a note."""
-    runs_of: dict[tuple[str, ...], list[str]] = {}
-    for run, queries in repeated.items():
-        runs_of.setdefault(tuple(queries), []).append(run)
-    for names, runs in runs_of.items():
+    """Note how many queries repeat others; runs with the same queries share a note.
+
+    `repeated` has the name of each run, with the queries that repeat an earlier query and that
+    query.
+    """
+    runs_by_queries: dict[tuple[str, ...], list[str]] = {}
+    for run, earlier_queries in repeated.items():
+        runs_by_queries.setdefault(tuple(earlier_queries), []).append(run)
+    for queries, runs in runs_by_queries.items():
         yield QueriesRepeated(
             runs=tuple(runs),
-            queries=len(names),
-            first=names[0],
-            repeats=repeated[runs[0]][names[0]],
+            queries=len(queries),
+            first=queries[0],
+            repeats=repeated[runs[0]][queries[0]],
         )
 
 
 def only_labels(collection: Collection) -> bool:
-    """Return whether the collection is made of labels alone, without texts."""
+    """Return whether the collection was made from a file of labels, without a folder of texts."""
     return "labels" in collection.spec and "path" not in collection.spec
 
 
 def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[Note]:
-    """Note judgments of unknown queries or documents, and how fractions among grades count."""
+    """Note judgments of unknown queries or documents, and grades that are fractions."""
     documents = int((judgments.row >= collection.docs.height).sum())
     queries = int((~judgments.known_query[judgments.query]).sum())
     if documents or queries:
@@ -216,14 +236,16 @@ def twin_notes(
 ) -> Iterator[Note]:
     """Note why groups are no twins although most of their documents have a twin.
 
-    `uneven` are the pairs of groups that are no twins.
+    Groups are twins if every relevant document has exactly one version in the other group, its
+    twin, with the same grade. `uneven` are the pairs of groups that are no twins.
     """
     for pair in uneven:
         twins = twin_rows(collection, groups, pair)
-        sides = [groups.names.index(name) for name in pair]
-        judged = judgments.frame().filter(pl.Series(np.isin(judgments.group, sides)))
+        group_indexes = [groups.names.index(name) for name in pair]
+        judged = judgments.frame().filter(pl.Series(np.isin(judgments.group, group_indexes)))
         alone = judged.filter(~pl.col("row").is_in(np.unique(twins)))
-        if 0 < 2 * alone.height <= judged.height:
+        are_most_paired = 2 * alone.height <= judged.height
+        if alone.height and are_most_paired:
             yield NotTwins(
                 a=pair[0],
                 b=pair[1],
@@ -234,7 +256,11 @@ def twin_notes(
 
 
 def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterator[Note]:
-    """Note what a card lacks where no document has a twin."""
+    """Note that the card lacks the questions about twins, if no document has a twin.
+
+    `twins` says whether a document has a twin. Groups by a column of texts need no such note:
+    nobody expects twins there.
+    """
     has_labels = only_labels(collection)
     if twins or groups.values is not None or not (has_labels or groups.by == "source"):
         return
@@ -246,18 +272,23 @@ def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterat
 def sparse_notes(
     tilts: Sequence[Effect], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
 ) -> Iterator[Note]:
-    """Note where few of the compared queries have a value other than 0 on either side."""
-    measures = list(dict.fromkeys(t.measure for t in tilts))
-    few = dict[tuple[str, str, str, int], list[Count]]()
+    """Note where few of the compared queries have a value above 0 for either group.
+
+    `values` has the shape (n_runs, n_measures, 1 + n_groups, n_queries); the first column of groups
+    is for all documents.
+    """
+    measures = list(dict.fromkeys(tilt.measure for tilt in tilts))
+    counts_by_pair: dict[tuple[str, str, str, int], list[Count]] = {}
     for tilt in tilts:
-        of_run = values[runs.index(tilt.run), measures.index(tilt.measure)]
-        a, b = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
-        answered = int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
+        values_of_groups = values[runs.index(tilt.run), measures.index(tilt.measure)]
+        values_a = values_of_groups[1 + groups.names.index(tilt.a)]
+        values_b = values_of_groups[1 + groups.names.index(tilt.b)]
+        is_compared = ~np.isnan(values_a) & ~np.isnan(values_b)
+        answered = int((is_compared & ((values_a > 0) | (values_b > 0))).sum())
         if 0 < answered < FEW_QUERIES <= tilt.queries:
-            few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(
-                Count(name=tilt.measure, number=answered)
-            )
-    for (run, a, b, queries), counts in few.items():
+            count = Count(name=tilt.measure, number=answered)
+            counts_by_pair.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(count)
+    for (run, a, b, queries), counts in counts_by_pair.items():
         yield FewQueriesAnswered(run=run, a=a, b=b, queries=queries, answered=tuple(counts))
 
 
@@ -266,7 +297,8 @@ def group_notes(
 ) -> Iterator[Note]:
     """Note what the comparison of groups leaves out.
 
-    `absent` says whether a run also lacks queries.
+    `left_out` are pairs of groups without a Relative Δ. `absent` says whether a run also lacks
+    queries.
     """
     by = str(groups.by)
     yield from (replace(remark, has_remedy=True) for remark in groups.remarks)
@@ -278,9 +310,10 @@ def group_notes(
         yield DocumentsOutsidePool(documents=groups.outside)
     for a, b in left_out:
         yield NoTilt(a=a, b=b)
-    first = {(tilt.a, tilt.b): tilt for tilt in reversed(tilts)}
-    for a, b in dict.fromkeys((tilt.a, tilt.b) for tilt in tilts):
-        tilt = first[a, b]
+    first_tilts: dict[Pair, Effect] = {}
+    for tilt in tilts:
+        first_tilts.setdefault((tilt.a, tilt.b), tilt)
+    for (a, b), tilt in first_tilts.items():
         if tilt.excluded:
             yield QueriesExcluded(
                 a=a,
@@ -294,9 +327,10 @@ def group_notes(
 def few_query_notes(
     tilts: Sequence[Effect], answers: Sequence[Effect], resamples: int
 ) -> Iterator[Note]:
-    """Warn if few queries compare a pair, or if resamples leave a tilt undefined.
+    """Warn if few queries compare a pair, or if a tilt is undefined in some bootstrap resamples.
 
-    `answers` are the effects of the primary question, for audits without judgments and `tilts`.
+    `answers` are the effects of the primary question, for audits without judgments, which have no
+    `tilts`. `resamples` is the number of resamples.
     """
     compared = (*tilts, *answers)
     for pair in dict.fromkeys((effect.a, effect.b) for effect in compared):
@@ -310,7 +344,7 @@ def few_query_notes(
 
 
 def _dropped_resamples(tilts: Sequence[Effect], pair: Pair) -> int:
-    """Return the most resamples that left one of a pair's tilts undefined."""
+    """Return the largest number of resamples in which one of a pair's tilts is undefined."""
     # A tilt of fewer queries is not resampled at all.
     resampled = [tilt for tilt in tilts if (tilt.a, tilt.b) == pair and tilt.queries >= FEWEST_ROWS]
     return max((tilt.dropped for tilt in resampled), default=0)
@@ -334,23 +368,25 @@ def lone_group_notes(
     if not depth:
         return
     for judged_run in judged_runs:
-        within = probability_within(judged_run.ranking, depth)
-        known = (judged_run.row >= 0) & (judged_run.row < len(groups.code))
-        is_member = known & (groups.code[np.where(known, judged_run.row, 0)] == 0)
+        is_first = probability_within(
+            judged_run.ranking, depth
+        )  # a fraction for ties at the cutoff
+        is_known = (judged_run.row >= 0) & (judged_run.row < len(groups.code))
+        # Row −1 is read as row 0, and left out by `is_known`.
+        is_member = is_known & (groups.code[np.where(is_known, judged_run.row, 0)] == 0)
         query, query_count = judged_run.ranking.query, len(judged_run.ranking.offsets) - 1
-        listed = np.bincount(query, weights=within, minlength=query_count)
-        members = np.bincount(query, weights=within * is_member, minlength=query_count)
-        share = (
-            float(np.mean(members[listed > 0] / listed[listed > 0]))
-            if (listed > 0).any()
-            else np.nan
-        )
+        results = np.bincount(query, weights=is_first, minlength=query_count)
+        members = np.bincount(query, weights=is_first * is_member, minlength=query_count)
+        has_results = results > 0
+        share = np.nan
+        if has_results.any():
+            share = float(np.mean(members[has_results] / results[has_results]))
         yield ShareOfOnlyGroup(
             run=judged_run.run.name,
             group=group,
             share=share,
             depth=depth,
-            queries=int((listed > 0).sum()),
+            queries=int(has_results.sum()),
         )
 
 
@@ -361,28 +397,28 @@ def noise_notes(
 
     `tilts` are those on the measure that `noise` is about.
     """
-    tilt_of = {(tilt.run, tilt.a, tilt.b): tilt for tilt in tilts}
-    for moved in noise:
-        tilt = tilt_of[moved.run, moved.a, moved.b]
-        directions = {_direction(tilt, margin)}
-        for points in (-moved.points, moved.points):
-            shifted = replace(
+    tilt_by_pair = {(tilt.run, tilt.a, tilt.b): tilt for tilt in tilts}
+    for run_noise in noise:
+        tilt = tilt_by_pair[run_noise.run, run_noise.a, run_noise.b]
+        verdicts = {_verdict_on_interval(tilt, margin)}
+        for points in (-run_noise.points, run_noise.points):
+            moved = replace(
                 tilt, value=tilt.value + points, low=tilt.low + points, high=tilt.high + points
             )
-            directions.add(_direction(shifted, margin))
-        if len(directions) > 1:
+            verdicts.add(_verdict_on_interval(moved, margin))
+        if len(verdicts) > 1:
             yield VerdictWithinNoise(
-                run=moved.run,
-                a=moved.a,
-                b=moved.b,
+                run=run_noise.run,
+                a=run_noise.a,
+                b=run_noise.b,
                 measure=tilt.measure,
-                resolution=moved.resolution,
-                points=moved.points,
+                resolution=run_noise.resolution,
+                points=run_noise.points,
             )
 
 
-def _direction(tilt: Effect, margin: float) -> tuple[str, bool]:
-    """Return the side that the interval lies on, and whether it counts as level."""
+def _verdict_on_interval(tilt: Effect, margin: float) -> tuple[str, bool]:
+    """Return the side of the neutral value with the interval, and whether the tilt is level."""
     return tilt.leans, tilt.verdict(margin) == "level"
 
 
@@ -391,23 +427,23 @@ def without_fitted(
 ) -> tuple[Collection, list[Note]]:
     """Leave out the queries that a stage of a run was fitted on, with a note.
 
-    Runs are given by their specs.
+    `specs` are those of the runs; a stage that was fitted names its queries there.
 
     Raises
     ------
     UserError
         If no query is left.
     """
-    learned = dict[str, set[str]]()
+    fitted_by_file: dict[str, set[str]] = {}
     for spec in specs:
-        for _, fact in stage_facts(spec, FITTED):
-            queries = learned.setdefault(str(fact.get("file", "a fit")), set())
+        for _stage, fact in stage_facts(spec, FITTED):
+            queries = fitted_by_file.setdefault(str(fact.get("file", "a fit")), set())
             queries.update(map(str, fact.get("queries", ())))
     judged = collection.queries_with_judgments["id"].to_list()
-    files = [file for file, queries in learned.items() if not queries.isdisjoint(judged)]
+    files = [file for file, queries in fitted_by_file.items() if not queries.isdisjoint(judged)]
     if not files:
         return collection, []
-    fitted = set[str]().union(*learned.values())
+    fitted = set[str]().union(*fitted_by_file.values())
     remaining = [query for query in judged if query not in fitted]
     if not remaining:
         number = counted(len(judged), "query", "queries")

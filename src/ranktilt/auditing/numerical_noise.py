@@ -30,8 +30,13 @@ DRAWS = 40
 """Number of times that scores are moved within their resolution."""
 _QUANTILE = 0.95
 """Share of the draws that move Relative Δ by `NumericalNoise.points` at most."""
-_DECIMALS = 9
-"""Most decimals of a score that was rounded to be printed; one with more is a float."""
+_LARGEST_LOGIT = 750.0
+"""Largest score before a logistic function; beyond, the function is 0 or 1 in float64."""
+_MOST_DECIMALS = 9
+"""Largest number of decimals that a score is rounded to for printing.
+
+A score with more decimals is a float that was not rounded.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,20 +59,21 @@ class Resolution(NamedTuple):
     """How finely scores are known: each true score lies within ±`half` of the stored one."""
 
     name: str
-    """What limits the scores; see `NumericalNoise.resolution`."""
+    """What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals."""
     half: Floats
-    """Half-width for the scores of each query."""
+    """Largest distance of a true score from the stored one, for each query."""
     ties: bool
-    """Whether equal scores may hide unequal ones.
+    """Whether the true scores of tied documents may differ.
 
-    Printed decimals do; arithmetic gives equal scores to equal inputs.
+    They may if scores are printed with few decimals. An arithmetic gives equal scores to equal
+    inputs: then tied documents move together.
     """
 
 
 def resolution(run: Run, ranking: Ranking) -> Resolution | None:
     """Return how finely a run's scores are known, by its arithmetic or its printed digits.
 
-    None for exact and for whole scores.
+    None for scores that are exact or whole numbers, and if nothing says how finely they are known.
     """
     scores, arithmetic = ranking.scores, precision(run.spec)
     if arithmetic == EXACT or not len(scores) or (scores == np.round(scores)).all():
@@ -87,8 +93,8 @@ def resolution(run: Run, ranking: Ranking) -> Resolution | None:
 
 
 def _printed_decimals(scores: Floats) -> int | None:
-    """Return how many decimals hold all scores exactly; None for more than `_DECIMALS`."""
-    for decimals in range(1, _DECIMALS + 1):
+    """Return how many decimals all scores have at most; None for more than `_MOST_DECIMALS`."""
+    for decimals in range(1, _MOST_DECIMALS + 1):
         if (np.round(scores, decimals) == scores).all():
             return decimals
     return None
@@ -114,35 +120,50 @@ def numerical_noise(
     counted: Floats,
     seed: int,
 ) -> Iterator[NumericalNoise]:
-    """Draw scores within their resolution many times; measure how far each Relative Δ moves.
+    """Draw scores within their resolution many times; yield how far each Relative Δ moves.
 
-    `tilts` are the run's on the primary `measure`, one for each pair; `counted` is that measure
-    with the scores as they are, over all documents and over each group, NaN where a query does not
-    count. Yields nothing where scores have no such limit.
+    Yields nothing if nothing limits the resolution of the scores.
+
+    Parameters
+    ----------
+    judged_run : JudgedRun
+        The run.
+    measure : Measure
+        The primary measure.
+    groups : Groups
+        Groups of the documents.
+    tilts : sequence of Effect
+        Relative Δ of this run on the measure, for each pair of groups.
+    counted : array, shape (1 + n_groups, n_queries)
+        Values of the measure with the scores as they are, over all documents and over each group;
+        NaN where a query does not count.
+    seed : int
+        Random seed.
     """
-    before = before_activation(judged_run)
-    limit = resolution(judged_run.run, before)
+    ranking = before_activation(judged_run)
+    limit = resolution(judged_run.run, ranking)
     if limit is None or not tilts:
         return
-    near, entries = _in_reach(before, limit.half, measure.cutoff)
+    near, is_near = _in_reach(ranking, limit.half, measure.cutoff)
     rng = np.random.default_rng(seed)
-    # The first draw is the scores as they are.
+    # Each draw is a ranking, and the order of its entries. The first has the scores as they are.
     draws = [(near, np.arange(len(near.scores)))]
     draws += [_moved(near, limit, rng) for _ in range(DRAWS)]
-    drawn = dict[str, Floats]()
+    # Values of the measure for each group, of shape (1 + DRAWS, n_queries).
+    drawn_values: dict[str, Floats] = {}
     for name in {tilt.a for tilt in tilts} | {tilt.b for tilt in tilts}:
         group = groups.names.index(name)
-        gains, judged = judged_run.gains(group, entries), judged_run.judgments.of_group(group)
-        drawn[name] = np.stack(
-            [values(measure, ranking, gains[order], judged) for ranking, order in draws]
+        gains, judged = judged_run.gains(group, is_near), judged_run.judgments.of_group(group)
+        drawn_values[name] = np.stack(
+            [values(measure, drawn, gains[order], judged) for drawn, order in draws]
         )
     for tilt in tilts:
         columns = [groups.names.index(name) + 1 for name in (tilt.a, tilt.b)]
-        counts = ~np.isnan(counted[columns]).any(axis=0)
-        if np.isnan(tilt.value) or not counts.any():
+        is_counted = ~np.isnan(counted[columns]).any(axis=0)
+        if np.isnan(tilt.value) or not is_counted.any():
             continue
-        mean_a = drawn[tilt.a][:, counts].mean(axis=1)
-        mean_b = drawn[tilt.b][:, counts].mean(axis=1)
+        mean_a = drawn_values[tilt.a][:, is_counted].mean(axis=1)
+        mean_b = drawn_values[tilt.b][:, is_counted].mean(axis=1)
         deltas = relative_delta(mean_a, mean_b)
         moves = np.abs(deltas[1:] - deltas[0])
         yield NumericalNoise(
@@ -155,49 +176,51 @@ def numerical_noise(
 
 
 def before_activation(judged_run: JudgedRun) -> Ranking:
-    """Return the scores before the function that makes them probabilities.
+    """Return the ranking with the scores before the model's last function, such as a sigmoid.
 
-    There a model's arithmetic ends.
+    The model computes these in its arithmetic; the last function squeezes close scores together.
     """
     ranking = judged_run.ranking
     activation = judged_run.run.spec.get("activation")
     if activation not in ("Sigmoid", "Tanh"):
         return ranking
-    with np.errstate(divide="ignore"):
-        scores = ranking.scores
-        wide = np.log(scores) - np.log1p(-scores) if activation == "Sigmoid" else np.arctanh(scores)
-    return Ranking(ranking.offsets, np.clip(wide, -_WIDEST, _WIDEST))
-
-
-_WIDEST = 750.0
-"""Largest score before a logistic function; beyond, the function is 0 or 1 in float64."""
+    scores = ranking.scores
+    with np.errstate(divide="ignore"):  # the inverse of 0 or 1 is infinite, and clipped below
+        is_sigmoid = activation == "Sigmoid"
+        logits = np.log(scores) - np.log1p(-scores) if is_sigmoid else np.arctanh(scores)
+    return Ranking(ranking.offsets, np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
 
 def _in_reach(
     ranking: Ranking, half: Floats, cutoff: int | None
 ) -> tuple[Ranking, npt.NDArray[np.bool_]]:
-    """Cut each list to the entries that could come above the cutoff, and return which they are."""
+    """Cut each list to the entries that could come above the cutoff, and return which they are.
+
+    `half` is the largest distance of a true score from the stored one, for each query.
+    """
     lengths = np.diff(ranking.offsets)
     if cutoff is None or not len(ranking.scores):
         return ranking, np.ones(len(ranking.scores), dtype=bool)
+    # The last entry above the cutoff. An entry below it can pass it if the two scores are closer
+    # than twice the resolution.
     last = np.minimum(
         ranking.offsets[:-1] + np.minimum(lengths, cutoff) - 1, len(ranking.scores) - 1
     )
     lowest = ranking.scores[np.maximum(last, 0)] - 2 * half
-    keep = np.asarray(ranking.scores >= lowest[ranking.query])
-    near_lengths = np.bincount(ranking.query[keep], minlength=len(lengths))
+    is_near = np.asarray(ranking.scores >= lowest[ranking.query])
+    near_lengths = np.bincount(ranking.query[is_near], minlength=len(lengths))
     offsets = np.concatenate([[0], np.cumsum(near_lengths)])
-    return Ranking(offsets, ranking.scores[keep]), keep
+    return Ranking(offsets, ranking.scores[is_near]), is_near
 
 
 def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tuple[Ranking, Ints]:
-    """Move each score within its resolution.
+    """Move each score at random within its resolution.
 
-    Returns the new lists, and the entries in their new order.
+    Returns the new ranking, and the entries in their new order.
     """
     if limit.ties:
         moves = rng.uniform(-1, 1, len(ranking.scores))
-    else:
+    else:  # tied documents move together
         moves = np.repeat(rng.uniform(-1, 1, len(ranking.starts)), ranking.sizes)
     scores = ranking.scores + moves * limit.half[ranking.query]
     order = np.lexsort((-scores, ranking.query))

@@ -29,21 +29,34 @@ FEWEST_RESAMPLES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """Options for grouping, measuring and inference; `ranktilt.audit` explains each field."""
+    """Options for grouping, measuring and inference; those of `ranktilt.audit`."""
 
     by: str | None
+    """Column of documents to group by; None for no groups."""
     pairs: tuple[Pair, ...] | None
+    """Pairs of groups to compare; None for all pairs."""
     primary: str | Estimand | None
+    """The question that verdicts answer; None for the usual one."""
     card: bool
+    """Whether to ask all questions of the card."""
     depth: int
+    """Number of first ranks that ΔNDSR counts, a question of the card."""
     confounds: bool
+    """Whether to compare the texts of the sources."""
     missing: str
+    """Whether a judged query that a run lacks counts 0 (``zero``), or not at all (``exclude``)."""
     ties: str
+    """``expected`` value over all orders of tied documents, or the order of ``trec_eval``."""
     margin: Margin
+    """Largest distance from the neutral value that a verdict calls level."""
     keep_top: int
+    """Number of first ranks of every list that the result saves."""
     inference: InferenceOptions
+    """Options of intervals and tests."""
     label_errors: LabelErrors | None = None
+    """How often labels are wrong; None if they are taken as true."""
     by_query: str | None = None
+    """Column of queries to group by; None for no groups of queries."""
 
     def check(self) -> None:
         """Refuse values that no audit takes, before any work is done."""
@@ -60,20 +73,21 @@ class AuditOptions:
 
 
 def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
-    """Choose the primary question if none was named.
+    """Return the primary question if the user named none.
 
-    For groups that are no sources it is ExposureRatio, if that is asked; then the deepest nDCG,
-    then the first question.
+    For groups that are no sources it is ExposureRatio, if that is among the questions. Else it is
+    the nDCG with the largest cutoff, or the first question if there is no nDCG. None if no question
+    can have a verdict.
     """
-    tested = [estimand for estimand in estimands if not estimand.descriptive]
+    candidates = [estimand for estimand in estimands if not estimand.descriptive]
     if by != "source":
-        for estimand in tested:
+        for estimand in candidates:
             if estimand.name == "ExposureRatio":
                 return estimand
-    gains = [estimand for estimand in tested if estimand.name == "nDCG"]
-    if gains:
-        return max(gains, key=_depth)
-    return tested[0] if tested else None
+    ndcgs = [estimand for estimand in candidates if estimand.name == "nDCG"]
+    if ndcgs:
+        return max(ndcgs, key=_depth)
+    return candidates[0] if candidates else None
 
 
 def _depth(estimand: Estimand) -> float:
@@ -89,6 +103,6 @@ def check_choices(**options: str) -> None:
 
 
 def check_resamples(resamples: int) -> None:
-    """Refuse fewer resamples than an interval takes."""
+    """Refuse fewer bootstrap resamples than an interval needs."""
     if resamples < FEWEST_RESAMPLES:
         raise UserError(f"expected at least {FEWEST_RESAMPLES} resamples, got {resamples}")

@@ -1,4 +1,9 @@
-"""Prepare an audit: check what is asked, group the documents, and line runs up with judgments."""
+"""Prepare an audit: check its questions, group the documents, and align runs with judgments.
+
+A *question* is an estimand: a measure, whose Relative Δ compares two groups, or another estimand,
+which the *card* answers. The primary question was chosen before the data were seen, and gives the
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +46,12 @@ from ranktilt.measures.ranking import Ints
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
 """Measures of an audit whose caller names none, where documents are judged."""
 SHARE = "Share@10"
-"""Primary question where nothing is judged and there are no twins."""
+"""Primary question if nothing is judged and there are no twins.
+
+Also the primary question if answers about two groups are corrected for label errors.
+"""
 PAGE = "NDSR@10"
-"""Primary question where labels of more than two groups err."""
+"""Primary question if answers about more than two groups are corrected for label errors."""
 PROPERTY_LIFT = "PropertyLift@10"
 """Primary question about a property of documents, such as their popularity."""
 
@@ -53,14 +61,14 @@ Estimands = str | Estimand | Iterable[str | Estimand] | None
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedPair:
-    """Two groups to compare, and how their documents belong together."""
+    """Two groups to compare, with their twins: two versions of a document, one in each group."""
 
     names: Pair
     """Names of both groups; positive differences favour the first."""
     numbers: tuple[int, int]
-    """Indexes of both groups."""
+    """Indexes of both groups in `Groups.names`."""
     twins: TwinPairs
-    """Pairs of twins between the two groups; empty if there are none."""
+    """Pairs of twins between the two groups; has no rows if there are none."""
     has_judgments: bool
     """Whether each group holds a relevant document, so that it has a Relative Δ."""
     are_twins: bool
@@ -72,7 +80,7 @@ class ComparedPair:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditInputs:
-    """The questions, runs and documents of an audit, checked and lined up."""
+    """The questions, runs and documents of an audit, checked and aligned with each other."""
 
     collection: Collection
     """Documents and queries, without queries that a run was fitted on."""
@@ -81,25 +89,30 @@ class AuditInputs:
     runs: tuple[Run, ...]
     """Runs, each with its repeats."""
     judged_runs: tuple[JudgedRun, ...]
-    """Runs aligned with the judgments; of a run with repeats each one, under the run's name."""
+    """Runs aligned with the judgments.
+
+    A run with repeats, which are several rankings by the same ranker, has a judged run for each of
+    them, under its own name.
+    """
     groups: Groups
     """Groups of the documents."""
     pairs: tuple[ComparedPair, ...]
     """Pairs of groups to compare."""
     measures: tuple[Measure, ...]
-    """Measures of relevance, whose Relative Δ is taken."""
+    """Measures of relevance, whose Relative Δ is computed."""
     questions: tuple[Estimand, ...]
     """Other estimands, which the card answers."""
     primary: Estimand | None
     """The question that verdicts answer; None where nothing is compared."""
     origins: Ints
-    """Number of each document's origin."""
+    """Number of each document's origin, the document that twins are versions of, by row."""
     options: AuditOptions
     """Options as they were set."""
     notes: tuple[Note, ...]
     """Notes on what was left out."""
     label_model: LabelModel | None = None
-    """The error rates of labels, by which answers are corrected; None where labels are true."""
+    """The error rates of labels, for which answers are corrected; None if labels are taken as true.
+    """
     query_groups: QueryGroups | None = None
     """Groups of queries; None where answers are not broken down by them."""
 
@@ -115,7 +128,10 @@ class AuditInputs:
 
     @property
     def primary_measure(self) -> Measure:
-        """The measure that is printed first: the primary question, or else the deepest nDCG."""
+        """The measure that is printed first.
+
+        It is the primary question if that is a measure, else the nDCG with the largest cutoff.
+        """
         if isinstance(self.primary, Measure):
             return self.primary
         usual = usual_primary(self.measures)
@@ -128,7 +144,18 @@ def prepare(
     measures: Estimands,
     options: AuditOptions,
 ) -> AuditInputs:
-    """Check the questions, and line every run up with groups and judgments.
+    """Check the questions, and align every run with groups and judgments.
+
+    Parameters
+    ----------
+    collection : Collection
+        The ranked collection.
+    runs : Run or sequence of Run
+        The rankings to audit.
+    measures : str, Estimand, or iterable of these, optional
+        The questions; None for the usual ones.
+    options : AuditOptions
+        Options of the audit.
 
     Raises
     ------
@@ -154,9 +181,9 @@ def prepare(
     judgments = Judgments.from_collection(collection, groups)
     estimands = estimands or _usual_estimands(collection, groups, pair_names, options)
     primary = _read_primary(estimands, options, margin)
-    relevance, questions = _measures(estimands), _questions(estimands)
+    relevance_measures, questions = _measures(estimands), _questions(estimands)
     _check_answerable(questions, repeats, groups, has_relevant=judgments.has_relevant)
-    if relevance:
+    if relevance_measures:
         _check_judged(judgments, groups, pair_names, collection)
     has_card = options.card and not is_continuous
     questions = _with_card(questions, options, judgments) if has_card else questions
@@ -171,7 +198,7 @@ def prepare(
         judged_runs=tuple(JudgedRun.from_run(run, collection, judgments) for run in repeats),
         groups=groups,
         pairs=compared,
-        measures=tuple(relevance),
+        measures=tuple(relevance_measures),
         questions=tuple(questions),
         primary=primary,
         origins=origins,
@@ -185,7 +212,7 @@ def prepare(
 def _query_groups(
     collection: Collection, judgments: Judgments, options: AuditOptions
 ) -> QueryGroups | None:
-    """Group the queries that are asked about, if the options name a column of them."""
+    """Return the groups of queries, if the options name a column of queries to group by."""
     if options.by_query is None:
         return None
     if options.by is None:
@@ -194,6 +221,7 @@ def _query_groups(
 
 
 def _require_collection(collection: object) -> None:
+    """Refuse anything but a collection, such as the path of its folder."""
     if not isinstance(collection, Collection):
         raise UserError(
             f"expected a collection, got {shorten(collection)}; load it first: load(folder)"
@@ -203,9 +231,12 @@ def _require_collection(collection: object) -> None:
 def _read_estimands(
     measures: Estimands, options: AuditOptions, *, has_judgments: bool
 ) -> list[Estimand]:
-    """Return the questions, with the primary one; refuse those that no run can answer."""
+    """Return the questions, the primary one among them; refuse those that no audit can answer.
+
+    Empty if the usual questions depend on the groups, which `_usual_estimands` returns.
+    """
     if measures is None:
-        # Relative Δ cannot be corrected for errors of labels; see `_usual_estimands`.
+        # Relative Δ cannot be corrected for errors of labels.
         is_relative = has_judgments and options.label_errors is None
         measures = DEFAULT_MEASURES if is_relative else ()
     elif isinstance(measures, str | Estimand):
@@ -228,19 +259,22 @@ def _read_estimands(
 
 
 def _measures(estimands: Sequence[Estimand]) -> list[Measure]:
-    """Return the measures of relevance, whose Relative Δ is taken."""
+    """Return the estimands that are measures of relevance, whose Relative Δ is computed."""
     return [estimand for estimand in estimands if isinstance(estimand, Measure)]
 
 
 def _questions(estimands: Sequence[Estimand]) -> list[Estimand]:
-    """Return the other questions, which the card answers."""
+    """Return the estimands that are no measures of relevance; the card answers them."""
     return [estimand for estimand in estimands if not isinstance(estimand, Measure)]
 
 
 def _with_card(
     questions: Sequence[Estimand], options: AuditOptions, judgments: Judgments
 ) -> list[Estimand]:
-    """Return the questions after those of the card; of labels that err, what can be corrected."""
+    """Return the standard questions of the card, then the given questions, each once.
+
+    If answers are corrected for label errors, standard questions that cannot be are left out.
+    """
     standard = card_estimands(options.depth, judged=judgments.has_relevant)
     if options.label_errors is not None:
         standard = tuple(filter(is_correctable, standard))
@@ -284,9 +318,10 @@ def _check_property(
 def _usual_estimands(
     collection: Collection, groups: Groups, pairs: Sequence[Pair], options: AuditOptions
 ) -> list[Estimand]:
-    """Return the questions where nothing is judged, or labels err.
+    """Return the questions if nothing is judged, or answers are corrected for label errors.
 
-    With twins, which of two ranks higher; without twins, who has the first ranks.
+    With twins, the question is which of two twins ranks higher. Without twins, or with label
+    errors, it is which group holds the first ranks.
     """
     if options.label_errors is not None:
         return [estimand(SHARE if len(groups.names) == 2 else PAGE)]
@@ -309,15 +344,16 @@ def _read_primary(
 
 def _read_runs(runs: Run | Sequence[Run]) -> list[Run]:
     """Return the runs, each once with its repeats; refuse what cannot be audited."""
+    # A string is no run, but a sequence: it must not be split into letters.
     runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     _check_runs(runs)
-    joined = join_namesakes(runs)
-    _refuse_shared_names(joined)
-    return joined
+    runs_with_repeats = join_namesakes(runs)
+    _refuse_shared_names(runs_with_repeats)
+    return runs_with_repeats
 
 
 def _refuse_shared_names(runs: Sequence[Run]) -> None:
-    """Refuse runs of one name that nobody called repeats."""
+    """Refuse several runs of one name that the user did not declare to be repeats."""
     try:
         refuse_twice([run.name for run in runs], "run")
     except UserError as error:
@@ -335,7 +371,8 @@ def _check_runs(runs: Sequence[Run]) -> None:
                 f"expected runs, got {shorten(run)}; rank first: ranker(...).rank(collection)"
             )
     for run in runs:
-        if fault := unwritable(run.spec):
+        fault = unwritable(run.spec)
+        if fault:
             raise UserError(f"run {run.name!r}: its spec: {fault}")
     if not runs:
         raise UserError("an audit needs at least one run or ranker, such as -r bm25")
@@ -393,26 +430,27 @@ def _check_judged(
         return
     names = chain.from_iterable(pairs)
     missing = [name for name in names if name not in judged]
-    hint = ""
-    beyond = np.unique(judgments.row[judgments.row >= len(groups.code)])
-    if len(beyond):
-        noun = counted(len(beyond), "relevant document has", "relevant documents have")
-        hint = (
-            f"; {noun} no known {groups.by} (first: {judgments.ids[int(beyond[0])]!r}; known "
+    remedy = _remedy_without_judgments(collection)
+    # Documents that only the judgments name have rows after those of the collection.
+    unknown_rows = np.unique(judgments.row[judgments.row >= len(groups.code)])
+    if len(unknown_rows):
+        noun = counted(len(unknown_rows), "relevant document has", "relevant documents have")
+        remedy = (
+            f"{noun} no known {groups.by} (first: {judgments.ids[int(unknown_rows[0])]!r}; known "
             f"ids look like {collection.ids[0]!r}): use these ids in the judgments"
         )
-    remedy = hint or f"; {_without_judgments(collection)}"
     raise UserError(
-        f"nothing to compare: no document of {groups.by} {missing[0]!r} is judged relevant{remedy}"
+        f"nothing to compare: no document of {groups.by} {missing[0]!r} is judged relevant; "
+        f"{remedy}"
     )
 
 
-def _without_judgments(collection: Collection) -> str:
-    """Say how to audit if the judgments are about one side only."""
-    has_labels = only_labels(collection)
-    way = "omit --qrels" if has_labels else "add --qrels none"
-    words = f"to ask whose documents stand on top, {way}"
-    if (collection.docs["origin"] != collection.docs["id"]).any():
+def _remedy_without_judgments(collection: Collection) -> str:
+    """Say how to audit if only documents of one group are judged relevant."""
+    option = "omit --qrels" if only_labels(collection) else "add --qrels none"
+    words = f"to ask whose documents stand on top, {option}"
+    has_versions = bool((collection.docs["origin"] != collection.docs["id"]).any())
+    if has_versions:
         words += (
             "; to compare by relevance, judge the versions too: repeat each judgment for the "
             "documents of the same origin"

@@ -23,7 +23,7 @@ def audit_provenance(
 ) -> dict[str, Any]:
     """Return the provenance of numbers: collection, specs of runs, files with hashes, versions.
 
-    `files` are further ones that were read.
+    `runs` are the specs of the runs, and `files` the paths of further files that were read.
     """
     every_file = [*_files_of_collection(collection.spec), *files_of_runs(runs), *files]
     inputs = [
@@ -42,16 +42,20 @@ def audit_provenance(
 
 
 def files_of_runs(specs: Iterable[Any]) -> list[str]:
-    """List the files that runs and their candidates were read from, without repetitions."""
-    files = dict[str, None]()
+    """List the files that runs and their candidates were read from, each once.
+
+    `specs` are the specs of the runs. The spec of a re-ranked run holds that of its candidates, and
+    the spec of a run with repeats holds those of the repeats.
+    """
+    files: list[str] = []
     for run_spec in specs:
         spec = run_spec
         while isinstance(spec, Mapping):
             if "file" in spec:
-                files[str(spec["file"])] = None
-            files |= dict.fromkeys(files_of_runs(spec.get("repeats", ())))
+                files.append(str(spec["file"]))
+            files += files_of_runs(spec.get("repeats", ()))
             spec = spec.get("candidates")
-    return list(files)
+    return list(dict.fromkeys(files))
 
 
 def _files_of_collection(spec: Mapping[str, Any]) -> list[str]:

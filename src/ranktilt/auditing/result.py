@@ -1,4 +1,9 @@
-"""The result of an audit: its numbers, their views, and the versioned file they are saved in."""
+"""The result of an audit: its numbers, their views, and the versioned file they are saved in.
+
+A *tilt* is Relative Δ of one run: the difference of two groups' means of a measure, in percent of
+their mean. The *card* has the answers to all other questions. Twins are two versions of one
+document, of which each of two groups has one.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +61,12 @@ class Move(NamedTuple):
     high: float
     """Upper end of its 95 % interval."""
     queries: int
-    """Queries that both audits have."""
+    """Number of queries that both audits have."""
     neutral: float = 0.0
-    """Difference that favours nobody: 0 for twins, else the difference of both random medians."""
+    """Difference that favours nobody.
+
+    0 for twins, else the difference between both audits' medians under random labels.
+    """
 
     @property
     def is_shown(self) -> bool:
@@ -72,7 +80,10 @@ Obstacle = Literal["no twins", "saved run", "engine", "no tokens", "no token lim
 
 @dataclass(frozen=True, kw_only=True)
 class ControlChange:
-    """How a control changed the texts that a run ranks."""
+    """How a control changed the texts that a run ranks.
+
+    A control takes away one difference between twins, such as their lengths, and audits again.
+    """
 
     outcome: Literal["raw", "changed", "unchanged", "not applicable", "nothing left", "refused"]
     """What the control did to the run.
@@ -81,9 +92,9 @@ class ControlChange:
     to compare; ``refused``: the rest cannot be audited.
     """
     changed: int = 0
-    """Documents whose texts changed, or pairs of twins that were left out."""
+    """Number of documents whose texts changed, or of pairs of twins that were left out."""
     total: int = 0
-    """Documents, or pairs of twins, that could have been changed."""
+    """Number of documents, or of pairs of twins, that could have been changed."""
     unit: Literal["documents", "pairs"] = "documents"
     """What `changed` and `total` count."""
     near: float = np.nan
@@ -107,7 +118,7 @@ class Controlled:
     b: str
     """The second group."""
     control_change: ControlChange
-    """How many texts it changed, or why it was not applied."""
+    """How many texts the control changed, or why it was not applied."""
     tilts: tuple[Effect, ...]
     """Relative Δ on each measure; empty if the control was not applied."""
     moves: tuple[Move, ...]
@@ -127,14 +138,20 @@ class QueryAnswers:
     b: str
     """The second group."""
     numerator: npt.NDArray[np.float64]
-    """Total of each query, for most questions; see `Sample` in `auditing.significance`."""
+    """Total of each query; for Relative Δ, the first group's value.
+
+    For most questions, the answer is ``Σ numerator / Σ denominator``.
+    """
     denominator: npt.NDArray[np.float64]
-    """Weight of each query."""
+    """Weight of each query; for Relative Δ, the second group's value."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command="ranktilt audit"):
-    """The result of `audit`: measure × group on one mixed ranking per run; immutable."""
+    """The result of `audit`: every measure for every group of documents, by run.
+
+    Each run ranks the documents of all groups together.
+    """
 
     spec: Mapping[str, Any]
     """How it was made: options, inputs with their hashes, versions."""
@@ -143,7 +160,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     measures: tuple[Coded[Measure], ...]
     """Measures of relevance."""
     groups: tuple[str, ...]
-    """Names of the groups; the first is ``all``, every document."""
+    """Names of the groups; the first is ``all``, which has every document."""
     queries: tuple[str, ...]
     """Ids of the queries."""
     values: npt.NDArray[np.float64]
@@ -154,10 +171,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     tilts: tuple[Effect, ...]
     """Relative Δ of every run, pair and measure."""
     pair_counts: pl.DataFrame
-    """Counts of twins: ``run``, ``a``, ``b``, ``query``, ``relevant`` and the numbers.
+    """How often either twin is ranked higher, by run, pair of groups and query.
 
-    These are ``wins`` (of `a`), ``losses``, ``ties``, ``both`` (both sides retrieved) and ``alone``
-    (the wins with only `a` retrieved).
+    The columns are ``run``, ``a``, ``b``, ``query``, ``relevant`` (whether the twins are), and the
+    counts ``wins`` (of `a`), ``losses``, ``ties``, ``both`` (both twins retrieved) and ``alone``
+    (wins with only the twin of `a` retrieved).
     """
     notes: tuple[Coded[Note], ...]
     """What a reader should know: exclusions, small samples, unknown documents."""
@@ -168,28 +186,37 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     controls: tuple[Controlled, ...] = ()
     """Relative Δ without one of these differences (`ranktilt.controls`); empty by default."""
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Queries of each run that repeat an earlier one, with the first; other runs are left out.
+    """By run, each query that repeats an earlier query, with the first of these queries.
 
-    Queries repeat each other by text, or by ranking and judgments.
+    Queries repeat each other if their texts are equal, or both their rankings and their judgments.
+    Runs without such queries are left out.
     """
     top_results: Coded[TopResults] | None = None
-    """First results of every run, which reports show; None where they are not kept."""
+    """First results of every run, which reports show; None if they are not saved."""
     query_answers: tuple[QueryAnswers, ...] = ()
-    """Columns behind the answers about groups and to the primary question, for `compare`."""
+    """Values per query behind the answers about groups and to the primary question.
+
+    `compare` reads them.
+    """
     contributions: Coded[Contributions] | None = None
     """What each document adds to the answers that `ranktilt.compare` reads."""
     noise: tuple[NumericalNoise, ...] = ()
-    """How far Relative Δ moves within the resolution of a run's scores; runs without limit are left
-    out."""
+    """How far Relative Δ moves within the resolution of a run's scores.
+
+    Runs whose scores have full precision are left out.
+    """
     label_sensitivities: tuple[LabelSensitivity, ...] = ()
     """Label errors that would explain each finding on Share@k of documents that are no twins."""
     repeats: tuple[RepeatComponents, ...] = ()
-    """What makes each answer of a run with repeats uncertain: queries, documents or repeats."""
+    """How much queries, documents and repeats add to the uncertainty of each answer.
+
+    A repeat is one of several rankings by the same ranker; runs without repeats are left out.
+    """
     by_query: QueryBreakdown | None = None
     """Every answer by group of queries, and whether the groups differ; None if not asked for."""
 
     def __post_init__(self) -> None:
-        """Give the values their shape, which lists do not tell where an axis is empty."""
+        """Give the values their shape, which nested lists of a file lack if an axis is empty."""
         shape = (len(self.runs), len(self.measures), len(self.groups), len(self.queries))
         if self.values.shape != shape:
             object.__setattr__(self, "values", self.values.reshape(shape))
@@ -208,15 +235,18 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def tilted_pairs(self) -> tuple[Pair, ...]:
-        """Pairs with a Relative Δ, in order.
+        """Pairs of groups with a Relative Δ, in order.
 
-        The card may have more, where one side is never relevant.
+        The card may have more pairs: those of which one group has no relevant document.
         """
         return tuple(dict.fromkeys((tilt.a, tilt.b) for tilt in self.tilts))
 
     @property
     def judged_pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups with a separate verdict; one where it is about all groups together."""
+        """Pairs of groups with a separate verdict.
+
+        A primary question about all groups together has one verdict, listed under the first pair.
+        """
         if self.primary is not None and not self.primary.sided:
             return self.pairs[:1]
         effects = (*self.tilts, *self.card)
@@ -237,9 +267,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def primary_measure(self) -> Measure:
-        """The measure whose Relative Δ is drawn.
+        """The measure whose Relative Δ is shown in figures.
 
-        It is the primary question if that is a measure, else the deepest nDCG.
+        It is the primary question if that is a measure, else the nDCG with the largest cutoff.
         """
         question = self.primary if self.primary in self.measures else usual_primary(self.measures)
         return question if isinstance(question, Measure) else self.measures[0]
@@ -270,16 +300,16 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @property
     def table(self) -> pl.DataFrame:
         """Table of ``run``, ``measure``, ``group``, ``query``, ``value``; NaN where undefined."""
-        names = pl.DataFrame({"run": self.runs}, schema={"run": pl.String})
-        for column, labels in (
+        keys = pl.DataFrame({"run": self.runs}, schema={"run": pl.String})
+        # The cross joins give the rows in the order of the axes of `values`.
+        for column, names in (
             ("measure", map(repr, self.measures)),
             ("group", self.groups),
             ("query", self.queries),
         ):
-            names = names.join(
-                pl.DataFrame({column: list(labels)}, schema={column: pl.String}), how="cross"
-            )
-        return names.with_columns(pl.Series("value", self.values.ravel()))
+            axis = pl.DataFrame({column: list(names)}, schema={column: pl.String})
+            keys = keys.join(axis, how="cross")
+        return keys.with_columns(pl.Series("value", self.values.ravel()))
 
     def repeat_count(self, run: str) -> int:
         """Return the number of repeats of a run; 1 where each query was ranked once."""
@@ -289,69 +319,74 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def by_group(self) -> pl.DataFrame:
         """Return the means of each run, measure and group.
 
-        ``mean`` is NaN if nothing is defined; ``queries`` counts the queries with a relevant
-        document in the group, ``excluded`` all others.
+        ``queries`` counts the queries with a relevant document in the group, ``excluded`` all
+        others. ``mean`` is NaN if no query has one.
         """
-        defined = pl.col("value").is_not_nan()
+        is_defined = pl.col("value").is_not_nan()
         return self.table.group_by("run", "measure", "group", maintain_order=True).agg(
-            pl.col("value").filter(defined).mean().fill_null(float("nan")).alias("mean"),
-            defined.sum().cast(pl.Int64).alias("queries"),
-            (~defined).sum().cast(pl.Int64).alias("excluded"),
+            pl.col("value").filter(is_defined).mean().fill_null(float("nan")).alias("mean"),
+            is_defined.sum().cast(pl.Int64).alias("queries"),
+            (~is_defined).sum().cast(pl.Int64).alias("excluded"),
         )
 
     def card_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
         """Return the card's answers for a pair of groups, about one run or all runs.
 
-        Answers about all groups together belong to the first pair.
+        All runs if `run` is None; the first pair if `a` or `b` is None. Answers about all groups
+        together belong to the first pair.
         """
         if not self.card:
             raise UserError("this audit has no card; audit with --card (card=True)")
         if a is None or b is None:
             a, b = self.pairs[0]
         a, b = self.group_named(a), self.group_named(b)
-        sides = [{a, b}]
+        group_sets = [{a, b}]
         if {a, b} == set(self.pairs[0]):
-            sides.append({ALL})
+            group_sets.append({ALL})  # both groups of an answer about all groups together
         rows = [
             effect.seen_from(a)
             for effect in self.card
-            if {effect.a, effect.b} in sides and run in (None, effect.run)
+            if {effect.a, effect.b} in group_sets and run in (None, effect.run)
         ]
         if not rows:
             raise unknown("pair of groups", f"{a},{b}", map(",".join, self.pairs))
         return rows
 
     @cached_property
-    def _tied(self) -> dict[tuple[str, str, str], tuple[int, int]]:
-        """Numbers of ties and of met pairs among relevant twins, by run and pair of groups.
+    def _tie_counts(self) -> dict[tuple[str, str, str], tuple[int, int]]:
+        """Number of ties and of pairs among relevant twins, by run and both groups.
 
-        A pair is met if one of its sides is retrieved.
+        Only pairs of twins of which at least one is retrieved count.
         """
-        met = pl.col("wins") + pl.col("losses") + pl.col("ties")
+        pairs = pl.col("wins") + pl.col("losses") + pl.col("ties")
         sums = (
             self.pair_counts.filter("relevant")
             .group_by("run", "a", "b")
-            .agg(pl.col("ties").sum(), met=met.sum())
+            .agg(pl.col("ties").sum(), pairs=pairs.sum())
         )
         return {(run, a, b): (ties, pairs) for run, a, b, ties, pairs in sums.iter_rows()}
 
     def tied_share(self, run: str, a: str, b: str) -> float:
-        """Return the share of ties among relevant twins with a side retrieved; NaN without any."""
-        ties, pairs = self._tied.get((run, a, b), (0, 0))
-        turned_ties, turned_pairs = self._tied.get((run, b, a), (0, 0))
-        ties, pairs = ties + turned_ties, pairs + turned_pairs
+        """Return the share of ties among pairs of relevant twins of which one is retrieved.
+
+        NaN if there is no such pair.
+        """
+        # The audit compares a pair of groups in one order; that of the arguments may be the other.
+        ties, pairs = self._tie_counts.get((run, a, b), (0, 0))
+        swapped_ties, swapped_pairs = self._tie_counts.get((run, b, a), (0, 0))
+        ties, pairs = ties + swapped_ties, pairs + swapped_pairs
         return ties / pairs if pairs else float("nan")
 
     def distinct(self, run: str) -> npt.NDArray[np.int64] | None:
-        """Return the number of each query of a run, equal for queries that repeat each other.
+        """Return a number for each query of a run; queries that repeat each other have one number.
 
         None if no query repeats another one.
         """
         if run not in self.repeated:
             return None
-        first_of = self.repeated[run]
-        number_of = {query: number for number, query in enumerate(self.queries)}
-        numbers = [number_of[first_of.get(query, query)] for query in self.queries]
+        first_queries = self.repeated[run]
+        query_numbers = {query: number for number, query in enumerate(self.queries)}
+        numbers = [query_numbers[first_queries.get(query, query)] for query in self.queries]
         return np.array(numbers, dtype=np.int64)
 
     def verdict(
@@ -393,12 +428,14 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         A name that no group has is returned as it is.
         """
         by = str(self.spec["by"])
-        columns = (by, by.rpartition(":")[0])  # year, and year of year:3
-        sides = [name_among(name, self.groups, column) for column in columns]
-        return next((side for side in sides if side is not None), name)
+        for column in (by, by.rpartition(":")[0]):  # "year:3", then the column "year" itself
+            group = name_among(name, self.groups, column)
+            if group is not None:
+                return group
+        return name
 
     def verdicts(self) -> list[Verdict]:
-        """Return every verdict: of each run in turn, on each pair of groups."""
+        """Return the verdicts of the first run on each pair of groups, then of the next run."""
         verdicts = []
         for run in self.runs:
             verdicts += [self.verdict(run, a, b) for a, b in self.judged_pairs]
@@ -406,9 +443,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @classmethod
     def from_content(cls, content: dict[str, Any]) -> Self:
-        """Read an audit.
+        """Read an audit from the content of its file.
 
-        The top results get the names and specs of runs, which a file holds once.
+        The file has the names and specs of the runs once; the top results need them too.
         """
         top = content.get("top_results")
         if top:
@@ -421,6 +458,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return f"Audit({', '.join(self.runs)}; {measures}; by {groups})"
 
 
+# Files hold a measure as its notation, and a table as a list of values by column.
 register(Measure, repr, measure)
 register(
     pl.DataFrame,

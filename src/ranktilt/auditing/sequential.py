@@ -1,4 +1,10 @@
-"""Sequential audit of a live engine: ask query after query until a tilt is decided."""
+"""Sequential audit of a live engine: ask query after query until a tilt is decided.
+
+A *tilt* is how much more of the first ranks a group holds than of all results (Share@k). A *look*
+is the interval after a batch of queries: a confidence sequence, which may be looked at after every
+batch and still holds the mean with a probability of 95 %. Twins are two versions of one document,
+of which each of two groups has one; their origin is that document.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +47,7 @@ Signs = npt.NDArray[np.int8]
 USUAL = "Share@10"
 """Default question; it needs no judgments."""
 BATCH = 16
-"""Number of queries to send before the interval is looked at again."""
+"""Number of queries to send before the next look."""
 Decision = Literal["level", "tilted", "inconclusive"]
 """Outcome of a sequential audit, which stops at ``level`` or ``tilted``."""
 
@@ -50,20 +56,24 @@ class Look(NamedTuple):
     """The state of a sequential audit after some queries, in the unit of the estimand."""
 
     queries: int
-    """Queries so far that say something."""
+    """Number of queries so far whose list holds both groups."""
     documents: int
-    """Documents whose labels were used so far, each counted once; for twins, their origins."""
+    """Number of documents whose labels were used so far, each counted once; of origins for twins.
+    """
     value: float
     """Mean over these queries."""
     low: float
-    """Lower end of the interval that covers both sequences: over queries, and over new documents.
+    """Lower end of the decisive interval.
+
+    It covers the intervals of two confidence sequences: over queries, and over documents that no
+    earlier query had returned.
     """
     high: float
-    """Upper end of the same interval."""
+    """Upper end of the decisive interval."""
     query_low: float
     """Lower end of the interval over queries alone."""
     query_high: float
-    """Upper end of the same interval."""
+    """Upper end of the interval over queries alone."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,15 +99,15 @@ class SequentialAudit(
     stop_at_tilt: float
     """Tilt to decide, in the printed unit of the measure (points)."""
     sent: int
-    """Queries that were sent."""
+    """Number of queries that were sent."""
     answered: int
-    """Queries that the engine answered."""
+    """Number of queries that the engine answered."""
     of: int
-    """Queries that could be sent."""
+    """Number of queries that could be sent."""
     twins: bool
-    """Whether all documents are twins; if so, origins are counted."""
+    """Whether every document of either group has a twin; if so, origins are counted."""
     looks: tuple[Look, ...]
-    """State after each batch."""
+    """State after each batch of queries."""
     variation: Variation
     """How many of the lists could have come out differently."""
 
@@ -112,7 +122,8 @@ class SequentialAudit(
 
         Else ``inconclusive``.
         """
-        return decided(self.looks[-1], self.stop_at_tilt / self.estimand.scale, self.variation)
+        half_width = self.stop_at_tilt / self.estimand.scale
+        return decision_after(self.looks[-1], half_width, self.variation)
 
 
 def sequential_audit(
@@ -155,13 +166,8 @@ def sequential_audit(
     seed : int, optional
         Random seed of the order.
     """
-    of = _share(measure)
-    if not 0 < stop_at_tilt < math.inf:
-        raise UserError(f"expected a tilt above 0, such as 10 (points), got {stop_at_tilt}")
-    if max_queries is not None and max_queries < 1:
-        raise UserError(f"expected at least 1 query to ask, got {max_queries}")
-    if not by:
-        raise UserError("a sequential audit needs a column of groups (by)")
+    question = _read_share(measure)
+    _check(stop_at_tilt, max_queries, by)
     groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
     warn_of_labels(groups.remarks)
     if len(pairs) != 1:
@@ -169,93 +175,134 @@ def sequential_audit(
             f"{by} makes {len(groups.names)} groups ({list_names(groups.names)}); name two: "
             "--pair A,B"
         )
-    names = collection.queries_with_judgments["id"].to_numpy()
-    if not len(names):
+    a, b = pairs[0]
+    queries = collection.queries_with_judgments["id"].to_numpy()
+    if not len(queries):
         raise UserError("no query to ask: name a file of queries, or a collection that has some")
-    order = np.random.default_rng(seed).permutation(len(names))[:max_queries]
-    signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
-    new = NewDocumentSequence(
-        signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins)
+    order = np.random.default_rng(seed).permutation(len(queries))[:max_queries]
+    signs, twins = signs_of(groups, (a, b)), twin_rows(collection, groups, (a, b))
+    over_queries = ConfidenceSequence(*question.bounds)
+    over_documents = NewDocumentSequence(
+        signs, collection.origin_codes(), question.cutoff or 1, twins=all_paired(signs, twins)
     )
-    sequence, looks = ConfidenceSequence(*of.bounds), list[Look]()
+    looks: list[Look] = []
     sent, answered = 0, 0
     variation = Variation(total=0, fixed={})
-    for run in _batches(collection, ranker, names[order].tolist()):
+    for run in _batches(collection, ranker, queries[order].tolist()):
         sent, answered = min(sent + BATCH, len(order)), answered + len(run.queries)
         rows = collection_rows(run, collection)[run.docs]
-        variation += _take(run, rows, signs, of, sequences=(sequence, new))
-        low, high = sequence.low, sequence.high
-        new_low, new_high = new.interval()
-        both = min(low, new_low), max(high, new_high)
-        looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
+        variation += _add_batch(
+            run, rows, signs, question, sequences=(over_queries, over_documents)
+        )
+        looks.append(_look(over_queries, over_documents))
         report(f"asking {run.name}", sent, len(order))
-        if decided(looks[-1], stop_at_tilt / of.scale, variation) != "inconclusive":
+        if decision_after(looks[-1], stop_at_tilt / question.scale, variation) != "inconclusive":
             break
-    if not sequence.count:
+    if not over_queries.count:
         raise UserError(
-            f"{of!r} is undefined: no list of {counted(sent, 'query', 'queries')} holds both groups"
+            f"{question!r} is undefined: no list of {counted(sent, 'query', 'queries')} holds both "
+            "groups"
         )
     spec = {"by": by, "seed": seed, "confidence": CONFIDENCE, "max_queries": len(order)}
     spec |= audit_provenance(collection, [run.spec])
-    a, b = pairs[0]
     return SequentialAudit(
         spec=spec,
         run=run.name,
-        measure=repr(of),
+        measure=repr(question),
         a=a,
         b=b,
         stop_at_tilt=stop_at_tilt,
         sent=sent,
         answered=answered,
-        of=len(names),
-        twins=new.twins,
+        of=len(queries),
+        twins=over_documents.twins,
         looks=tuple(looks),
         variation=variation,
     )
 
 
-def decided(look: Look, until: float, variation: Variation) -> Decision:
-    """Return the decision after a look; `until` is in the estimand's unit, like the look."""
+def _check(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
+    """Refuse options that are out of range."""
+    if not 0 < stop_at_tilt < math.inf:
+        raise UserError(f"expected a tilt above 0, such as 10 (points), got {stop_at_tilt}")
+    if max_queries is not None and max_queries < 1:
+        raise UserError(f"expected at least 1 query to ask, got {max_queries}")
+    if not by:
+        raise UserError("a sequential audit needs a column of groups (by)")
+
+
+def _look(over_queries: ConfidenceSequence, over_documents: NewDocumentSequence) -> Look:
+    """Return the state after a batch; its decisive interval covers both sequences."""
+    document_low, document_high = over_documents.interval()
+    return Look(
+        queries=over_queries.count,
+        documents=over_documents.count,
+        value=over_queries.mean,
+        low=min(over_queries.low, document_low),
+        high=max(over_queries.high, document_high),
+        query_low=over_queries.low,
+        query_high=over_queries.high,
+    )
+
+
+def decision_after(look: Look, half_width: float, variation: Variation) -> Decision:
+    """Return the decision after a look.
+
+    A tilt of less than `half_width` is level; it is in the estimand's unit, like the look.
+    """
     if look.low > 0 or look.high < 0:
         return "tilted"
-    is_within = -until <= look.low and look.high <= until
+    is_within = -half_width <= look.low and look.high <= half_width
     return "level" if is_within and variation.enough else "inconclusive"
 
 
-def _share(measure: str | Estimand) -> ShareOfFirstRanks:
+def _read_share(measure: str | Estimand) -> ShareOfFirstRanks:
     """Read the question; refuse any but Share@k."""
-    of = estimand(measure)
-    if not isinstance(of, ShareOfFirstRanks):
-        raise UserError(f"{of!r} cannot be estimated query by query; use Share@k, such as {USUAL}")
-    return of
+    question = estimand(measure)
+    if not isinstance(question, ShareOfFirstRanks):
+        raise UserError(
+            f"{question!r} cannot be estimated query by query; use Share@k, such as {USUAL}"
+        )
+    return question
 
 
 def _batches(collection: Collection, ranker: Ranker, names: Sequence[str]) -> Iterator[Run]:
-    """Rank the queries batch by batch."""
+    """Rank the queries batch by batch; `names` are their ids."""
     for start in range(0, len(names), BATCH):
         with warnings.catch_warnings():
-            if start:  # each batch would say the same again
+            is_first = start == 0
+            if not is_first:  # each batch would give the same warnings again
                 warnings.simplefilter("ignore", DataWarning)
             yield ranker.rank(collection.only_queries(names[start : start + BATCH]))
 
 
-def _take(
+def _add_batch(
     run: Run,
     rows: Ints,
     signs: Signs,
-    of: ShareOfFirstRanks,
+    question: ShareOfFirstRanks,
     *,
     sequences: tuple[ConfidenceSequence, NewDocumentSequence],
 ) -> Variation:
-    """Add a batch of lists to both sequences; return how many of them could have varied."""
-    means, new = sequences
+    """Add a batch of lists to both sequences; return how many of them could have varied.
+
+    `rows` has the row of each entry's document, −1 for a document that the collection lacks, and
+    `signs` the group of each document.
+    """
+    over_queries, over_documents = sequences
     ranking, sign = Ranking(run.offsets, run.scores), np.where(rows >= 0, signs[rows], 0)
-    values = of.contrast(ranking, sign > 0, sign < 0)
+    values = question.contrast(ranking, sign > 0, sign < 0)
     for value in values[~np.isnan(values)].tolist():
-        means.add(value)
-    rank_shares = probability_within(ranking, of.cutoff)
+        over_queries.add(value)
+    rank_shares = probability_within(ranking, question.cutoff)
     for start, stop in pairwise(run.offsets.tolist()):
         labelled_entries = np.flatnonzero(sign[start:stop]) + start
-        new.add(rows[labelled_entries], rank_shares[labelled_entries])
-    labelled = ranking.query[sign != 0], run.scores[sign != 0]
-    return fixed_lists(~np.isnan(values), ranking.offsets, *labelled, estimand=of)
+        over_documents.add(rows[labelled_entries], rank_shares[labelled_entries])
+    is_labelled = sign != 0
+    return fixed_lists(
+        ~np.isnan(values),
+        ranking.offsets,
+        ranking.query[is_labelled],
+        run.scores[is_labelled],
+        estimand=question,
+    )

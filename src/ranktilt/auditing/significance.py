@@ -1,8 +1,10 @@
 """Inference: values per query become effects with intervals, tests and corrected p.
 
 All inference of audits is here, so that every table follows the same rules. `effects` computes one
-table from its `Sample`s; `mean_changes` and `contrast_changes` compare two runs. Tasks over the
-same queries share resamples: they are a "family".
+table from its samples; `mean_changes` and `contrast_changes` compare two runs. A *sample* holds two
+columns of numbers per query, numerator and denominator, from which an estimand computes its value:
+``Σ numerator / Σ denominator``, or Relative Δ of the two means. Tasks over the same queries share
+bootstrap resamples: they are a *family*.
 """
 
 from __future__ import annotations
@@ -50,12 +52,15 @@ def by_family(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Columns:
-    """Values per query to compare; a query counts if all its values are defined."""
+    """Values to compare, with a column of one value per query for each run or group.
+
+    A query counts if all its values are defined.
+    """
 
     values: Floats
-    """Shape (n_columns, n_queries)."""
+    """The values, of shape (n_columns, n_queries)."""
     distinct: Ints | None
-    """Number of each query, equal for queries that repeat each other; None if none does."""
+    """Number of each query; queries that repeat each other have one number. None if none does."""
 
     @cached_property
     def mask(self) -> npt.NDArray[np.bool_]:
@@ -75,9 +80,9 @@ class Columns:
 
     @cached_property
     def sums(self) -> list[Floats]:
-        """Each column over the distinct queries that count.
+        """Each column, with a value for each distinct query that counts.
 
-        Queries that repeat each other are summed.
+        The values of queries that repeat each other are summed.
         """
         return [self._sum_repeats(column) for column in self.values]
 
@@ -103,7 +108,7 @@ def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
 
 
 def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[Floats]:
-    """Resample the means of columns over the same queries.
+    """Bootstrap the means of columns over the same queries.
 
     Returns an array of the shape (n_columns, resamples) for each of `members`.
     """
@@ -133,16 +138,18 @@ class Sample:
     parts: Mapping[str, float] = field(default_factory=dict)
     """Further counts, for the effect's details."""
     twins: bool = True
-    """Whether the groups are twins."""
+    """Whether the groups are twins: a document of `b` is another version of one of `a`."""
     null: NullDistribution | None = None
-    """What random or exchanged labels give; None if it was not computed."""
+    """Values under random labels, or under exchanged labels of twins; None if not computed."""
     clusters: Clusters | None = None
-    """What each document adds. For groups that are no twins: what its label adds beyond a mean
-    label."""
+    """What each document adds to the value.
+
+    For groups that are no twins, it is what the document's label adds beyond a mean label.
+    """
     distinct: Ints | None = None
-    """See `JudgedRun.distinct`."""
+    """Number of each query; queries that repeat each other have one number. None if none does."""
     is_bounded: bool = True
-    """Whether the value keeps to the estimand's bounds, as one that was corrected need not."""
+    """Whether the value keeps to the estimand's bounds: False if corrected for label errors."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -161,16 +168,20 @@ class Sample:
 
     @property
     def rows(self) -> tuple[Floats, Floats]:
-        """Both columns of the queries that count, summed over those that repeat each other."""
+        """Numerator and denominator of each distinct query that counts.
+
+        The numbers of queries that repeat each other are summed.
+        """
         mask = self.mask
         distinct = None if self.distinct is None else self.distinct[mask]
         numerator = sum_repeats(self.numerator[mask], distinct)
         return numerator, sum_repeats(self.denominator[mask], distinct)
 
-    def among(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
-        """Return the sample with what random labels give: `null` holds the value of each draw.
+    def with_random_labels(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
+        """Return the sample, of groups that are no twins, with its values under random labels.
 
-        `labels` says how much more random labels of documents vary.
+        `null` holds the value of each draw. `labels` says what each label adds, and how much more
+        the value varies if a document has the same label in all lists.
         """
         spread, clusters = (1.0, None) if labels is None else (labels.spread, labels.clusters)
         drawn = NullDistribution.from_draws(self.value, null, spread)
@@ -216,9 +227,20 @@ def influence_of_ratio(
 ) -> Influence:
     """Return how much queries and documents contribute to the error of an estimand's value.
 
-    `rows` are its two columns over the distinct queries that count, and `numbers` are the numbers
-    of these queries. `is_centred` says that the totals of documents are effects of labels, minus
-    the effect of a mean label.
+    Parameters
+    ----------
+    estimand : Estimand
+        The question.
+    rows : (array, array)
+        Numerator and denominator of each distinct query that counts, as in `Sample.rows`.
+    clusters : Clusters or None
+        What each document adds; None if only queries make the value uncertain.
+    numbers : array
+        Numbers of the queries of `rows`.
+    distinct : array or None
+        Number of each query, as in `Sample.distinct`.
+    is_centred : bool
+        Whether the totals of documents are effects of labels, minus the effect of a mean label.
     """
     numerator, denominator = rows
     ratio = float(estimand.combine(numerator.sum(), denominator.sum())) / estimand.per_ratio
@@ -234,12 +256,18 @@ def influence_of_ratio(
     return influence.scaled(estimand.per_ratio)
 
 
-def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Ints | None) -> Sample:
-    """Return the sample whose value is the mean of the defined values."""
+def mean_sample(
+    run: str, measure: Measure, group: str, values: Floats, distinct: Ints | None
+) -> Sample:
+    """Return the sample whose value is the mean of a measure over queries.
+
+    `values` are the measure's values per query over the documents of `group`; NaN where undefined.
+    `distinct` is that of `Sample`.
+    """
     is_known = ~np.isnan(values)
     return Sample(
         run=run,
-        estimand=of,
+        estimand=measure,
         a=group,
         b=group,
         numerator=np.where(is_known, values, 0.0),
@@ -258,35 +286,49 @@ class InferenceOptions:
     seed: int
     """Random seed."""
     test: str
-    """p of twins: ``interval`` inverts the interval, ``t`` is a paired t test."""
+    """Where the p of twins comes from.
+
+    ``interval``: the level at which the interval first excludes the neutral value. ``t``: a paired
+    t test.
+    """
     correction: str
     """Correction for several tests: ``holm`` or ``bonferroni``."""
     rounding: str
-    """Rounding of means before Relative Δ: ``none`` or ``paper``."""
+    """Rounding of both means before Relative Δ: ``none``, or ``paper`` as published tables do."""
 
 
 def effects(
     samples: Sequence[Sample],
     options: InferenceOptions,
     *,
-    beside: Iterable[Effect] = (),
+    first_effects: Iterable[Effect] = (),
     primary: Estimand | None = None,
 ) -> tuple[Effect, ...]:
     """Give every sample of one table its value, interval and corrected p.
 
-    Effects in `beside` are computed already; each is placed in the same table before the first
-    sample of its run and pair.
+    Parameters
+    ----------
+    samples : sequence of Sample
+        Values per query, in the order of the table.
+    options : InferenceOptions
+        Options of intervals and tests.
+    first_effects : iterable of Effect, optional
+        Effects that are computed already, at most one for each run and pair of groups. In the table
+        each comes before all other effects of its run and pair.
+    primary : Estimand, optional
+        The question that was chosen before the data were seen; see `correct_p_values`.
     """
-    computed = by_family(samples, lambda members: _family(members, options))
-    beside_of = {(effect.run, effect.a, effect.b): effect for effect in beside}
+    computed = by_family(samples, lambda members: _family_effects(members, options))
+    first_by_pair = {(effect.run, effect.a, effect.b): effect for effect in first_effects}
     ordered = []
     for effect in computed:
-        before = beside_of.pop((effect.run, effect.a, effect.b), None)
-        ordered += [effect] if before is None else [before, effect]
-    return corrected([*ordered, *beside_of.values()], options.correction, primary)
+        first = first_by_pair.pop((effect.run, effect.a, effect.b), None)
+        ordered += [effect] if first is None else [first, effect]
+    # What is left is of runs and pairs without a sample.
+    return correct_p_values([*ordered, *first_by_pair.values()], options.correction, primary)
 
 
-def _family(members: Sequence[Sample], options: InferenceOptions) -> list[Effect]:
+def _family_effects(members: Sequence[Sample], options: InferenceOptions) -> list[Effect]:
     """Compute the effects of samples over the same queries."""
     columns: list[Floats] = []
     differences: list[Floats] = []
@@ -298,10 +340,11 @@ def _family(members: Sequence[Sample], options: InferenceOptions) -> list[Effect
     flips = sign_flip_ps(differences, resamples=options.resamples, seed=options.seed)
     is_t_test = options.test == "t"
     family = []
-    for number, sample in enumerate(members):
-        resampled = sample.estimand.combine(means[2 * number], means[2 * number + 1])
-        checks = {"sign flips": flips[number]} if sample.twins else {}
-        t_p = t_test_p(differences[number]) if sample.twins and is_t_test else None
+    for index, sample in enumerate(members):
+        numerator_means, denominator_means = means[2 * index], means[2 * index + 1]
+        resampled = sample.estimand.combine(numerator_means, denominator_means)
+        checks = {"sign flips": flips[index]} if sample.twins else {}
+        t_p = t_test_p(differences[index]) if sample.twins and is_t_test else None
         effect = _effect(sample, resampled, checks=checks, t_p=t_p, rounding=options.rounding)
         family.append(effect)
     return family
@@ -315,10 +358,15 @@ def _effect(
     t_p: float | None,
     rounding: str,
 ) -> Effect:
-    """Return the effect of a sample from its resampled values; `t_p` replaces the interval's p."""
+    """Return the effect of a sample, whose corrected p is still to be computed.
+
+    `resampled` are its values in the bootstrap. `checks` are further p by the name of their test.
+    `t_p` is the p of a t test, which replaces that of the interval.
+    """
     estimand, mask, null = sample.estimand, sample.mask, sample.null
     value = estimand.value(sample.numerator, sample.denominator, rounding=rounding)
     variance = sample.influence().variance()
+    # Rounding is for the printed value; the interval is that of the exact one.
     inference = infer(
         resampled,
         estimand.value(sample.numerator, sample.denominator),
@@ -364,13 +412,14 @@ def _effect(
     )
 
 
-def corrected(
+def correct_p_values(
     uncorrected: Sequence[Row], correction: str, primary: Estimand | None = None
 ) -> tuple[Row, ...]:
-    """Correct the p of all effects of one table together; effects that only describe keep theirs.
+    """Correct the p of one table's effects for several tests.
 
-    Answers to the `primary` question, which was chosen before the data were seen, are a family of
-    their own.
+    `correction` is ``holm`` or ``bonferroni``. Answers to the `primary` question, which was chosen
+    before the data were seen, are corrected together, and all others together. Effects of
+    descriptive estimands are no tests: they keep their p.
     """
     rows = [replace(effect, p_corrected=effect.p, family_size=1) for effect in uncorrected]
     primary_indices: list[int] = []
@@ -405,11 +454,14 @@ class ChangeTask:
     columns: Columns
     """Columns of the new and the old run in turn: new a, old a, new b, old b.
 
-    Here a and b are the groups' values for Relative Δ, total and weight for other estimands. A mean
-    has only new and old.
+    For Relative Δ, a and b are both groups' values; for other estimands, they are numerator and
+    denominator. The mean of a measure has two columns, new and old.
     """
     clusters: tuple[Clusters | None, Clusters | None] = (None, None)
-    """What documents add to the answers of the new and the old run, numbered alike."""
+    """What documents add to the answers of the new and the old run.
+
+    Both number queries and origins in the same way.
+    """
     neutral_values: tuple[float, float] = (0.0, 0.0)
     """Neutral values of the new and the old run."""
     twins: bool = True
@@ -425,14 +477,15 @@ class ChangeTask:
         return self.columns.family
 
     def variance(self) -> TwoWayVariance:
-        """Return the variance of new − old, of other queries and other documents."""
+        """Return the variance of new − old over other queries and other documents."""
         if self.known_variance is not None:
             return self.known_variance
         new_a, old_a, new_b, old_b = self.columns.sums
         new_clusters, old_clusters = self.clusters
         new = self._influence((new_a, new_b), new_clusters)
         old = self._influence((old_a, old_b), old_clusters)
-        return combine_influences([new, old], [1.0, -1.0]).variance()
+        difference = combine_influences([new, old], [1.0, -1.0])
+        return difference.variance()
 
     def _influence(self, rows: tuple[Floats, Floats], clusters: Clusters | None) -> Influence:
         """Return what queries and documents contribute to one run's answer."""
@@ -445,8 +498,11 @@ class ChangeTask:
             is_centred=not self.twins,
         )
 
-    def change(self, new: float, old: float, inference: Inference, **more: float) -> Change:
-        """Return the change; its p is corrected later."""
+    def change(self, new: float, old: float, inference: Inference, **fields: float) -> Change:
+        """Return the change from the old to the new answer; its p is corrected later.
+
+        `inference` is the interval and p of new − old. `fields` are further fields of `Change`.
+        """
         queries = self.columns.queries
         excluded = len(self.columns.mask) - queries
         return Change(
@@ -468,19 +524,23 @@ class ChangeTask:
             old_run=self.old_run,
             new=new,
             old=old,
-            **more,  # type: ignore[arg-type]
+            **fields,  # type: ignore[arg-type]
         )
 
 
 def contrast_task(
     new: Sample, old: Sample, neutral_values: tuple[float, float] = (0.0, 0.0)
 ) -> ChangeTask:
-    """Pair two runs' answers to one question, over the queries that count for both."""
-    sides = [
+    """Pair two runs' answers to one question, over the queries that count for both.
+
+    `neutral_values` are those of the new and the old answer.
+    """
+    columns_of_runs = [
         np.where(sample.mask, (sample.numerator, sample.denominator), np.nan)
         for sample in (new, old)
     ]
-    columns = np.stack(sides, axis=1).reshape(4, -1)
+    # New numerator, old numerator, new denominator, old denominator.
+    columns = np.stack(columns_of_runs, axis=1).reshape(4, -1)
     return ChangeTask(
         run=new.run,
         old_run=old.run,
@@ -496,26 +556,29 @@ def contrast_task(
 
 
 def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare effectiveness in percent, both runs resampled together.
+    """Compare the mean of a measure under two runs, in percent; both are resampled together.
 
     Documents have no labels here, so only queries make a difference uncertain.
     """
 
-    def compared(members: list[ChangeTask]) -> Iterator[Change]:
+    def family_changes(members: list[ChangeTask]) -> Iterator[Change]:
         columns: list[Floats] = []
         for task in members:
             columns += task.columns.sums
         sizes = members[0].columns.sizes
-        *sums, resampled_sizes = resampled_means([*columns, sizes], resamples=resamples, seed=seed)
-        for number, task in enumerate(members):
+        *resampled_sums, resampled_sizes = resampled_means(
+            [*columns, sizes], resamples=resamples, seed=seed
+        )
+        for index, task in enumerate(members):
             new, old = (100 * task.columns.means).tolist()
             new_sums, old_sums = task.columns.sums
+            difference = new_sums - old_sums
             mean = (
                 float(new_sums.sum() - old_sums.sum()) / float(sizes.sum()) if len(sizes) else 0.0
             )
-            residual = new_sums - old_sums - mean * sizes
+            residual = difference - mean * sizes
             influence = Influence.from_queries(residual, sizes).scaled(100.0)
-            resampled_new, resampled_old = sums[2 * number], sums[2 * number + 1]
+            resampled_new, resampled_old = resampled_sums[2 * index : 2 * index + 2]
             inference = infer(
                 100 * (resampled_new / resampled_sizes - resampled_old / resampled_sizes),
                 new - old,
@@ -525,24 +588,32 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
             )
             yield task.change(new, old, inference, effective_n=influence.variance().effective_n)
 
-    return by_family(tasks, compared)
+    return by_family(tasks, family_changes)
 
 
 def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare values of two columns each, such as Relative Δ, with both runs resampled together."""
+    """Compare answers that combine two columns, such as Relative Δ, under two runs.
 
-    def compared(members: list[ChangeTask]) -> Iterator[Change]:
+    Both runs are resampled together.
+    """
+
+    def family_changes(members: list[ChangeTask]) -> Iterator[Change]:
         means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
-        for task, samples in zip(members, means, strict=True):
-            yield _contrast_change(task, samples)
+        for task, resampled_columns in zip(members, means, strict=True):
+            yield _contrast_change(task, resampled_columns)
 
-    return by_family(tasks, compared)
+    return by_family(tasks, family_changes)
 
 
-def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
-    """Infer the change of one answer, and the growth of its distance from neutral."""
+def _contrast_change(task: ChangeTask, resampled_columns: Floats) -> Change:
+    """Infer the change of one answer, and the growth of its distance from the neutral value.
+
+    `resampled_columns` are the means of `ChangeTask.columns` in the bootstrap, of shape
+    (4, resamples).
+    """
     (neutral, old_neutral), combine = task.neutral_values, task.estimand.combine
-    values, old_values = combine(samples[:2], samples[2:])
+    # The first two columns are a of the new and the old run, the last two are b.
+    values, old_values = combine(resampled_columns[:2], resampled_columns[2:])
     new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()
     variance = task.variance()
     lowest, highest = task.estimand.bounds
@@ -554,7 +625,7 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         bounds=(lowest - highest, highest - lowest),
     )
     growth = abs(new - neutral) - abs(old - old_neutral)
-    grown = infer(
+    growth_inference = infer(
         np.abs(values - neutral) - np.abs(old_values - old_neutral),
         growth,
         variance=variance,
@@ -569,7 +640,7 @@ def _contrast_change(task: ChangeTask, samples: Floats) -> Change:
         neutral_new=neutral,
         neutral_old=old_neutral,
         growth=growth,
-        growth_low=grown.low,
-        growth_high=grown.high,
-        growth_error=grown.error,
+        growth_low=growth_inference.low,
+        growth_high=growth_inference.high,
+        growth_error=growth_inference.error,
     )

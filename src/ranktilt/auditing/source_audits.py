@@ -1,4 +1,9 @@
-"""Audits of several sources, each with the reference alone, whose p are corrected together."""
+"""Audits of several sources, each with the reference alone, whose p are corrected together.
+
+A *source* is whoever wrote a document, such as a language model; the reference is the source that
+all others are compared with, usually ``human``. A *tilt* is Relative Δ of one run. A *series* is a
+model's sources at several temperatures.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.notes import source_notes
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import corrected
+from ranktilt.auditing.significance import correct_p_values
 from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
 from ranktilt.auditing.temperature_trend import Trend, trend_notes, trends
 from ranktilt.data.artifact import Coded, Result, fields_for_file, register
@@ -33,8 +38,15 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
 _OPTIONS = (
-    *("by", "margin", "missing", "ties", "rounding", "test", "correction"),
-    *("resamples", "seed"),
+    "by",
+    "margin",
+    "missing",
+    "ties",
+    "rounding",
+    "test",
+    "correction",
+    "resamples",
+    "seed",
 )
 """Options that the audits of all sources have in common."""
 
@@ -47,19 +59,24 @@ class SourceAudits(
     noun="an audit of several sources",
     command="ranktilt audit",
 ):
-    """Several sources, each audited with the reference alone; immutable."""
+    """The result of `audit_sources`: several sources, each audited with the reference alone."""
 
     spec: Mapping[str, Any]
-    """How it was made: options, collection, the number of tests in the family, versions."""
+    """How it was made: options, collection, number of tests corrected together, versions."""
     reference: str
     """Source that all others are compared with; positive Relative Δ favours it."""
     sources: tuple[AuditedSource, ...]
-    """Compared sources, by series and rising temperature; without temperature, last in the series.
+    """Compared sources, by series and rising temperature.
+
+    A source without a temperature comes last in its series.
     """
     audits: tuple[Coded[Audit], ...]
-    """Audit of each source, in the same order; p is corrected over all audits."""
+    """Audit of each source, in the same order; the p of all audits are corrected together."""
     trends: tuple[Trend, ...]
-    """Trend over temperatures of every run, series of at least three of them, and measure."""
+    """Trend of every run over the temperatures of a series, for each measure.
+
+    A series with fewer than three temperatures has none.
+    """
     notes: tuple[Coded[Note], ...]
     """What a reader should know."""
 
@@ -75,17 +92,17 @@ class SourceAudits(
 
     @property
     def margin(self) -> Margin:
-        """Largest tilt that counts as level; see `Audit.margin`."""
+        """Largest tilt that counts as level: points, or a number with the primary unit."""
         return self.audits[0].margin
 
     @property
     def margin_points(self) -> float:
-        """The margin in points; see `Audit.margin_points`."""
+        """The margin in points; the default margin if it has another unit."""
         return self.audits[0].margin_points
 
     @property
     def primary(self) -> str:
-        """The question that verdicts answer: see `ranktilt.audit`."""
+        """Notation of the question that verdicts answer, chosen before the data were seen."""
         return repr(self.audits[0].primary)
 
     @property
@@ -129,7 +146,10 @@ class SourceAudits(
         return self.audit_of(source).verdict(run)
 
     def points(self, run: str, measure: str, series: str) -> list[tuple[AuditedSource, Effect]]:
-        """Return a series' sources that have a temperature, rising, each with its Relative Δ."""
+        """Return the points of a line in a figure: Relative Δ over the temperatures of a series.
+
+        Sources without a temperature are left out; the others come by rising temperature.
+        """
         return [
             (source, self.tilt(run, source.source, measure))
             for source in self.sources
@@ -149,14 +169,18 @@ class SourceAudits(
         return finding_order(self.verdict(*run_and_source).kind, size)
 
     def verdicts(self) -> list[Verdict]:
-        """Return every verdict: of each run in turn, on each source."""
+        """Return the verdicts of the first run on each source, then of the next run."""
         return [
             self.verdict(run, compared.source) for run, compared in product(self.runs, self.sources)
         ]
 
     @property
     def table(self) -> pl.DataFrame:
-        """The values of all audits: see `Audit.table`, with a column ``compared_source``."""
+        """Table of the values of all audits.
+
+        The columns are ``compared_source``, ``run``, ``measure``, ``group``, ``query`` and
+        ``value``.
+        """
         tables = [
             audited.table.with_columns(compared_source=pl.lit(compared.source))
             for compared, audited in zip(self.sources, self.audits, strict=True)
@@ -224,14 +248,17 @@ def audit_sources(
 
 
 def pairs_to_name(collection: Collection, pair: tuple[str, str]) -> list[tuple[str, str]] | None:
-    """Return the pair to compare; None where an audit compares just this one by default."""
-    _, usual = grouped_pairs(collection, "source", None, fewest=1)
-    return None if usual == (pair,) else [pair]
+    """Return the pairs that an audit must be asked to compare; None if `pair` is its default."""
+    _groups, default_pairs = grouped_pairs(collection, "source", None, fewest=1)
+    return None if default_pairs == (pair,) else [pair]
 
 
 def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
-    """Join the audits of all sources: correct their p together, and ask for trends."""
-    audits = _corrected_together(audits)
+    """Join the audits of all sources: correct their p together, and compute trends.
+
+    `apart` has the sources, in the order of `audits`.
+    """
+    audits = _correct_together(audits)
     first = audits[0]
     provenance = audit_provenance(apart.collection, first.spec["runs"])
     tilts = list(chain.from_iterable(audit.tilts for audit in audits))
@@ -243,7 +270,7 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
         **provenance,
     }
     notes = (*apart.notes, *_audit_notes(apart, audits), *trend_notes(apart.sources))
-    sources_trends = trends(
+    trends_of_series = trends(
         audits, apart.sources, resamples=first.spec["resamples"], seed=first.spec["seed"]
     )
     return SourceAudits(
@@ -251,18 +278,18 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
         reference=apart.reference,
         sources=apart.sources,
         audits=tuple(audits),
-        trends=tuple(sources_trends),
+        trends=tuple(trends_of_series),
         notes=notes,
     )
 
 
-def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
-    """Correct the p of all audits together: their tilts, and their cards."""
+def _correct_together(audits: Sequence[Audit]) -> list[Audit]:
+    """Correct the p of all audits for several tests: those of all tilts, and those of all cards."""
     primary, correction = audits[0].primary, audits[0].spec["correction"]
     all_tilts = chain.from_iterable(audited.tilts for audited in audits)
     all_answers = chain.from_iterable(audited.card for audited in audits)
-    tilts = iter(corrected(list(all_tilts), correction, primary))
-    card = iter(corrected(list(all_answers), correction, primary))
+    tilts = iter(correct_p_values(list(all_tilts), correction, primary))
+    card = iter(correct_p_values(list(all_answers), correction, primary))
     return [
         replace(
             audited,
@@ -276,18 +303,19 @@ def _corrected_together(audits: Sequence[Audit]) -> list[Audit]:
 def _audit_notes(apart: SourcesApart, audits: Sequence[Audit]) -> Iterator[Note]:
     """Yield the audits' notes; a note that all of them have comes once.
 
-    The note that a source was ranked with the reference alone is left out, because here it always
-    is.
+    The note that a source was ranked with the reference alone is left out: it holds for all audits
+    of several sources.
     """
-    usual = set[Note]()
-    for pair in apart.collections:
-        usual.update(source_notes(pair, "source"))
+    notes_on_sources = set[Note]()
+    for collection in apart.collections:
+        notes_on_sources.update(source_notes(collection, "source"))
     shared = set(audits[0].notes).intersection(*(audited.notes for audited in audits))
-    yield from (note for note in audits[0].notes if note in shared - usual)
+    yield from (note for note in audits[0].notes if note in shared - notes_on_sources)
     for audited, compared in zip(audits, apart.sources, strict=True):
         for note in audited.notes:
-            if note not in shared | usual:
+            if note not in shared | notes_on_sources:
                 yield note.within("source", compared.source)
 
 
+# A file of several sources holds each audit as an audit's own file would.
 register(Audit, fields_for_file, Audit.from_content)

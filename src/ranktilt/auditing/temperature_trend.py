@@ -1,7 +1,9 @@
 """Ask whether temperature moves the tilt: a trend of Relative Δ over the sources of a series.
 
-Dai et al. (KDD 2024, sec. 3.5) ask this of rewrites by one model. Queries are resampled once for
-all temperatures, and what documents add widens both intervals.
+A *series* is a model's rewrites of the same documents at several temperatures; each temperature is
+a source, and the *tilt* of a run is Relative Δ between the reference and that source. Dai et al.
+(KDD 2024, sec. 3.5) ask this of one model. The bootstrap resamples queries once for all
+temperatures; both intervals are wider by what documents add to the error.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from ranktilt.statistics.inversion import infer
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
 from ranktilt.statistics.two_way import Clusters, TwoWayVariance, combine_influences
 
-FEWEST = 3
+FEWEST_TEMPERATURES = 3
 """Fewest different temperatures for a trend."""
 
 
@@ -46,7 +48,7 @@ class Trend:
     series: str
     """The model behind the sources, and its prompt where there are several."""
     a: str
-    """The reference; a rising Relative Δ moves toward it."""
+    """The reference: if Relative Δ rises, the run favours it more."""
     temperatures: tuple[float, ...]
     """Temperature of each source, in rising order."""
     values: tuple[float, ...]
@@ -54,27 +56,29 @@ class Trend:
     correlation: float
     """Spearman's rank correlation of temperature and Relative Δ; NaN where all values are equal."""
     low: float
-    """Lower end of the correlation's 95 % interval: bootstrap over queries, alike at all
-    temperatures."""
+    """Lower end of the correlation's 95 % bootstrap interval.
+
+    Every resample has the same queries at all temperatures.
+    """
     high: float
-    """Upper end of the same interval."""
+    """Upper end of the correlation's interval."""
     change: float
     """Relative Δ at the highest temperature minus at the lowest, in points.
 
-    If several sources share a temperature, their mean.
+    If several sources share a temperature, their mean is taken.
     """
     change_low: float
     """Lower end of the change's 95 % interval, from the same resamples."""
     change_high: float
-    """Upper end of the same interval."""
+    """Upper end of the change's interval."""
     queries: int
-    """Queries with a relevant document on both sides at every temperature."""
+    """Number of queries with a relevant document of both sources at every temperature."""
     dropped: int
-    """Resamples in which the correlation was undefined."""
+    """Number of resamples in which the correlation was undefined."""
 
     @property
     def kind(self) -> Literal["rises", "falls", "inconclusive"]:
-        """Direction in which Relative Δ goes as temperature rises, if both intervals exclude 0."""
+        """How Relative Δ changes as temperature rises; a direction needs intervals without 0."""
         if self.low > 0 and self.change_low > 0:
             return "rises"
         if self.high < 0 and self.change_high < 0:
@@ -89,16 +93,19 @@ class Trend:
 def trends(
     audits: Sequence[Audit], sources: Sequence[AuditedSource], *, resamples: int, seed: int
 ) -> Iterator[Trend]:
-    """Yield a trend of every run, series with enough temperatures, and measure of relevance."""
+    """Yield the trend of every run and measure over each series with enough temperatures.
+
+    Each of `audits` compares the reference with one of `sources`, in the same order.
+    """
     shared = set(audits[0].queries).intersection(*(audit.queries for audit in audits))
     queries = [query for query in audits[0].queries if query in shared]
-    all_series = by_series(sources)
-    for run, series, measure in product(audits[0].runs, all_series, audits[0].measures):
-        members = all_series[series]
-        temperatures = tuple(sources[member].temperature for member in members)
-        if len(set(temperatures)) < FEWEST:
+    indexes_of_series = by_series(sources)
+    for run, series, measure in product(audits[0].runs, indexes_of_series, audits[0].measures):
+        indexes = indexes_of_series[series]
+        temperatures = tuple(sources[index].temperature for index in indexes)
+        if len(set(temperatures)) < FEWEST_TEMPERATURES:
             continue
-        columns, clusters = _columns([audits[member] for member in members], run, measure, queries)
+        columns, clusters = _columns([audits[index] for index in indexes], run, measure, queries)
         task = TrendTask(
             run=run,
             measure=repr(measure),
@@ -112,37 +119,43 @@ def trends(
 
 
 def by_series(sources: Sequence[AuditedSource]) -> dict[str, list[int]]:
-    """Return, for each series, the positions of its sources that have a temperature."""
-    positions: dict[str, list[int]] = {}
-    for position, source in enumerate(sources):
-        members = positions.setdefault(source.series, [])
+    """Return, for each series, the indexes in `sources` of those that have a temperature."""
+    indexes_of_series: dict[str, list[int]] = {}
+    for index, source in enumerate(sources):
+        indexes = indexes_of_series.setdefault(source.series, [])
         if source.has_temperature:
-            members.append(position)
-    return positions
+            indexes.append(index)
+    return indexes_of_series
 
 
 def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[Note]:
-    """Note why a series has no trend, where one may be expected."""
-    temperatures = dict[str, set[float]]()
+    """Note why a series has no trend, if its temperatures let a reader expect one."""
+    temperatures: dict[str, set[float]] = {}
     for source in sources:
-        known = temperatures.setdefault(source.series, set())
-        known.update([source.temperature] if source.has_temperature else [])
-    counts = {series: len(known) for series, known in temperatures.items()}
+        temperatures_of_series = temperatures.setdefault(source.series, set())
+        if source.has_temperature:
+            temperatures_of_series.add(source.temperature)
+    counts = {series: len(different) for series, different in temperatures.items()}
+    most = max(counts.values(), default=0)
     for series, count in counts.items():
-        if 1 < count < FEWEST:
+        if 1 < count < FEWEST_TEMPERATURES:
             yield FewTemperatures(series=series, temperatures=count)
     unknown = tuple(source.source for source in sources if not source.has_temperature)
-    if unknown and max(counts.values()) >= FEWEST:
+    if unknown and most >= FEWEST_TEMPERATURES:
         yield TemperaturesUnknown(sources=unknown)
-    different = set[float]().union(*temperatures.values())
-    if len(different) >= FEWEST and max(counts.values()) == 1:
-        yield SeriesApart(temperatures=len(different))
+    all_temperatures = set[float]().union(*temperatures.values())
+    if len(all_temperatures) >= FEWEST_TEMPERATURES and most == 1:
+        yield SeriesApart(temperatures=len(all_temperatures))
 
 
 def _columns(
     audits: Sequence[Audit], run: str, measure: Measure, queries: Sequence[str]
 ) -> tuple[Columns, list[Clusters | None]]:
-    """Return both sides' values at each temperature, and what documents add to its tilt."""
+    """Return both groups' values at each temperature, and what documents add to its tilt.
+
+    `queries` are the queries of all audits. A column has the values of the reference, or of the
+    rewrites, at one temperature.
+    """
     references, rewrites, distinct, keys = [], [], [], []
     for audit in audits:
         row_of_query = {query: row for row, query in enumerate(audit.queries)}
@@ -163,14 +176,20 @@ def _columns(
 def _clusters(
     audits: Sequence[Audit], keys: Sequence[Key], queries: Sequence[str]
 ) -> list[Clusters | None]:
-    """Return what documents add to the tilt at each temperature, numbered alike."""
+    """Return what documents add to the tilt at each temperature.
+
+    Queries and documents have the same numbers at all temperatures. All are None if an audit does
+    not say what documents add. `keys` name the tilt in each audit.
+    """
     contributions = [audit.contributions for audit in audits if audit.contributions is not None]
     if len(contributions) < len(audits):
         return [None for _ in audits]
-    alike = common_numbering(contributions, queries)
+    numberings = common_numbering(contributions, queries)
     return [
-        added.clusters_of(key, numbering)
-        for added, key, numbering in zip(contributions, keys, alike, strict=True)
+        contributions_of_audit.clusters_of(key, numbering)
+        for contributions_of_audit, key, numbering in zip(
+            contributions, keys, numberings, strict=True
+        )
     ]
 
 
@@ -195,23 +214,27 @@ class TrendTask:
 
 
 def trend(task: TrendTask, *, resamples: int, seed: int) -> Trend:
-    """Ask whether a series moves with its temperatures."""
+    """Compute how Relative Δ goes with the temperatures of a series, with both intervals."""
     columns, temperatures = task.columns, task.temperatures
-    half = len(temperatures)
+    count = len(temperatures)
     [means] = resampled([columns], resamples=resamples, seed=seed)
-    tilts = relative_delta(columns.means[:half], columns.means[half:])[:, None]
-    samples = relative_delta(means[:half], means[half:])
+    # The first `count` columns are those of the reference, the others those of the rewrites.
+    tilts = relative_delta(columns.means[:count], columns.means[count:])[:, None]
+    resampled_tilts = relative_delta(means[:count], means[count:])
     variance = _change_variance(task)
-    changes = change_of_ends(temperatures, samples)
+    changes = change_of_ends(temperatures, resampled_tilts)
     change = float(change_of_ends(temperatures, tilts)[0])
-    moved = infer(changes, change, variance=variance, neutral=0.0, bounds=(-400.0, 400.0))
-    correlations = rank_correlation(temperatures, samples)
+    # Relative Δ is between −200 and 200, so that a change is between −400 and 400.
+    change_interval = infer(changes, change, variance=variance, neutral=0.0, bounds=(-400.0, 400.0))
+    correlations = rank_correlation(temperatures, resampled_tilts)
     correlation = float(rank_correlation(temperatures, tilts)[0])
     defined = correlations[~np.isnan(correlations)]
-    if len(np.unique(defined)) > 1:  # as much wider as the change is
-        bounds = (-1.0, 1.0)
-        spread = infer(correlations, correlation, variance=variance, neutral=0.0, bounds=bounds)
-        low, high = spread.low, spread.high
+    if len(np.unique(defined)) > 1:
+        # Documents widen this interval by the same factor as that of the change.
+        correlation_interval = infer(
+            correlations, correlation, variance=variance, neutral=0.0, bounds=(-1.0, 1.0)
+        )
+        low, high = correlation_interval.low, correlation_interval.high
     else:
         low, high = (correlation, correlation) if len(defined) else (np.nan, np.nan)
     return Trend(
@@ -225,8 +248,8 @@ def trend(task: TrendTask, *, resamples: int, seed: int) -> Trend:
         low=low,
         high=high,
         change=change,
-        change_low=moved.low,
-        change_high=moved.high,
+        change_low=change_interval.low,
+        change_high=change_interval.high,
         queries=columns.queries,
         dropped=len(correlations) - len(defined),
     )
@@ -235,21 +258,24 @@ def trend(task: TrendTask, *, resamples: int, seed: int) -> Trend:
 def _change_variance(task: TrendTask) -> TwoWayVariance:
     """Return the variance of the change from the lowest to the highest temperature."""
     columns, clusters = task.columns, task.clusters
-    half = len(task.temperatures)
-    degrees = np.array(task.temperatures)
-    is_highest, is_lowest = degrees == degrees.max(), degrees == degrees.min()
+    count = len(task.temperatures)
+    temperatures = np.array(task.temperatures)
+    is_highest = temperatures == temperatures.max()
+    is_lowest = temperatures == temperatures.min()
+    # The change is Σ factor · Relative Δ: the mean at the highest temperature minus that at the
+    # lowest. All temperatures between have the factor 0.
     factors = is_highest / is_highest.sum() - is_lowest / is_lowest.sum()
-    ends = np.flatnonzero(factors).tolist()
+    indexes = np.flatnonzero(factors).tolist()
     numbers = numbers_of(columns.mask, columns.distinct)
     influences = [
         influence_of_ratio(
             RELATIVE_DELTA,
-            (columns.sums[end], columns.sums[half + end]),
-            clusters[end],
+            (columns.sums[index], columns.sums[count + index]),
+            clusters[index],
             numbers=numbers,
             distinct=columns.distinct,
             is_centred=False,
         )
-        for end in ends
+        for index in indexes
     ]
-    return combine_influences(influences, factors[ends].tolist()).variance()
+    return combine_influences(influences, factors[indexes].tolist()).variance()

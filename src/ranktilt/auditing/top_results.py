@@ -1,4 +1,4 @@
-"""Keep the first results of every list of an audit, so that reports need not rank again."""
+"""The first results of every list of an audit, saved so that reports need not rank again."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ MOST_RESULTS = 500_000
 
 If there are more, lists are cut at fewer ranks.
 """
-_FEWEST = 10
+_FEWEST_RANKS = 10
 """Fewest ranks to keep of each list, however many results that makes."""
-_DOCS = "<i4"
-_SCORES = "<f8"
-"""Little-endian types of documents and scores in a file."""
+_DOCS_TYPE = "<i4"
+"""Type of document numbers in a file: little-endian."""
+_SCORES_TYPE = "<f8"
+"""Type of scores in a file: little-endian."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,14 +42,17 @@ class TopResults:
 
     @classmethod
     def from_runs(cls, runs: Sequence[Run], depth: int = KEEP_TOP) -> TopResults:
-        """Keep the first results of runs, down to `depth` or less; see `MOST_RESULTS`."""
-        cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
-        while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST_RESULTS:
-            cut = max(cut * 3 // 4, _FEWEST)
-        is_uncut = all(_results(run, cut) == len(run.docs) for run in runs)
-        if is_uncut:
+        """Cut runs to their first `depth` ranks, or to fewer if these are too many results.
+
+        Runs with more than `MOST_RESULTS` results together are cut further, in steps.
+        """
+        longest = max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0)
+        ranks = min(depth, longest)
+        while ranks > _FEWEST_RANKS and _count_results(runs, ranks) > MOST_RESULTS:
+            ranks = max(ranks * 3 // 4, _FEWEST_RANKS)
+        if _count_results(runs, ranks) == sum(len(run.docs) for run in runs):
             return cls(depth=depth, is_complete=True, runs=tuple(runs))
-        return cls(depth=cut, is_complete=False, runs=tuple(_head(run, cut) for run in runs))
+        return cls(depth=ranks, is_complete=False, runs=tuple(_head(run, ranks) for run in runs))
 
     @property
     def results(self) -> int:
@@ -60,14 +64,16 @@ class TopResults:
 
         Ids are written once for all runs; arrays are little-endian, compressed (zlib) and base64.
         """
-        ranked = [run.ids.gather(np.flatnonzero(np.bincount(run.docs))) for run in self.runs]
-        ids = pl.concat([pl.Series([], dtype=pl.String), *ranked]).unique(maintain_order=True)
+        ranked_ids = [run.ids.gather(np.flatnonzero(np.bincount(run.docs))) for run in self.runs]
+        # Without runs there would be nothing to concatenate.
+        no_ids = pl.Series([], dtype=pl.String)
+        ids = pl.concat([no_ids, *ranked_ids]).unique(maintain_order=True)
         rows = []
         for run in self.runs:
             docs = codes(run.ids, ids)[run.docs]
             packed = {
-                "docs": text_of_array(docs.astype(_DOCS)),
-                "scores": text_of_array(run.scores.astype(_SCORES)),
+                "docs": text_of_array(docs.astype(_DOCS_TYPE)),
+                "scores": text_of_array(run.scores.astype(_SCORES_TYPE)),
             }
             rows.append({"queries": run.queries, "lengths": np.diff(run.offsets), **packed})
         return {
@@ -82,7 +88,7 @@ class TopResults:
     def from_row(cls, row: Mapping[str, Any]) -> TopResults:
         """Read the results that `row` wrote.
 
-        The audit adds the names and specs of its runs.
+        The audit adds the ``names`` and ``specs`` of its runs, which its file holds once.
         """
         ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         runs = []
@@ -92,8 +98,8 @@ class TopResults:
             run = Run(
                 queries=tuple(map(str, run_row["queries"])),
                 offsets=np.concatenate([[0], np.cumsum(lengths)]),
-                docs=array_of_text(run_row["docs"], _DOCS),
-                scores=array_of_text(run_row["scores"], _SCORES),
+                docs=array_of_text(run_row["docs"], _DOCS_TYPE),
+                scores=array_of_text(run_row["scores"], _SCORES_TYPE),
                 ids=ids,
                 spec=spec,
             )
@@ -101,14 +107,17 @@ class TopResults:
         return cls(depth=row["depth"], is_complete=row["is_complete"], runs=tuple(runs))
 
 
-def _results(run: Run, depth: int) -> int:
-    """Count the results within the depth; a tie block that crosses it counts completely."""
-    ranking = Ranking(run.offsets, run.scores)
-    return int(ranking.sizes[ranking.before < depth].sum())
+def _count_results(runs: Sequence[Run], depth: int) -> int:
+    """Count the results of all runs within the depth; a tie block that crosses it is included."""
+    count = 0
+    for run in runs:
+        ranking = Ranking(run.offsets, run.scores)
+        count += int(ranking.sizes[ranking.before < depth].sum())
+    return count
 
 
 def _head(run: Run, depth: int) -> Run:
-    """Return a run cut at the depth, with the whole of a tie block that crosses it."""
+    """Return a run cut at the depth; a tie block that crosses it is included."""
     ranking, keep = Ranking(run.offsets, run.scores).head(depth)
     return Run(
         queries=run.queries,
@@ -120,4 +129,5 @@ def _head(run: Run, depth: int) -> Run:
     )
 
 
+# How files hold top results, as a field of an audit.
 register(TopResults, TopResults.row, TopResults.from_row)

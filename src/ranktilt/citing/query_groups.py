@@ -21,8 +21,8 @@ from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.query_groups.differences import (
     GroupedScores,
     compare_groups,
-    corrected_differences,
-    corrected_rest,
+    correct_differences,
+    correct_rest,
     split_half_variance,
 )
 from ranktilt.auditing.query_groups.grouping import (
@@ -124,7 +124,7 @@ def citation_breakdown(
                 key, groups.names, grouped, resamples=exchanges.resamples, seed=exchanges.seed
             )
             differences.append(difference)
-            against_rest += corrected_rest(rest, exchanges.correction)
+            against_rest += correct_rest(rest, exchanges.correction)
             if question.key == primary:
                 scores = _query_scores(rows, question.estimate(rows), has_units=True)
                 variance = split_half_variance(
@@ -142,7 +142,7 @@ def citation_breakdown(
         answers=tuple(
             _group_effects(inputs, pairs, exchanges, groups, primary=primary, model=model)
         ),
-        differences=tuple(corrected_differences(differences, primary, exchanges.correction)),
+        differences=tuple(correct_differences(differences, primary, exchanges.correction)),
         against_rest=tuple(against_rest),
         variances=tuple(variances),
     )

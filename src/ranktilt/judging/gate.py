@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
+from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.gate.limit_checks import check_tilt
 from ranktilt.auditing.gate.options import POLICIES

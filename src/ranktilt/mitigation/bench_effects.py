@@ -20,7 +20,7 @@ from ranktilt.auditing.significance import (
     Columns,
     contrast_changes,
     contrast_task,
-    corrected,
+    correct_p_values,
     effects,
     mean_changes,
     mean_sample,
@@ -69,7 +69,7 @@ def tilts_of(audited: Audit, questions: Sequence[Estimand], correction: str) -> 
     primary_tilts = dict[tuple[str, str, str], Effect]()
     for name in audited.runs:
         tilts_of_run = [tilt for tilt in tilts if tilt.run == name and tilt.measure == primary]
-        for tilt in corrected(tilts_of_run, correction):
+        for tilt in correct_p_values(tilts_of_run, correction):
             primary_tilts[tilt.run, tilt.a, tilt.b] = tilt
     return tuple(
         primary_tilts[tilt.run, tilt.a, tilt.b] if tilt.measure == primary else tilt
@@ -89,7 +89,7 @@ def changes_of(audited: Mapping[str, AuditedRuns], options: BenchOptions) -> tup
         changes += contrast_changes(_tilt_tasks(runs), resamples=resamples, seed=seed)
         mean_tasks = _mean_tasks(runs.audit, documents)
         changes += mean_changes(mean_tasks, resamples=resamples, seed=seed)
-    return corrected(changes, options.correction)
+    return correct_p_values(changes, options.correction)
 
 
 def _tilt_tasks(runs: AuditedRuns) -> list[ChangeTask]:

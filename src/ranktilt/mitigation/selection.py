@@ -179,7 +179,7 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
         questions=inputs.questions[:1],
         inference=inputs.options.inference,
         shuffles=_shuffles(inputs),
-        banded=inputs.options.by != "source",
+        shows_random_band=inputs.options.by != "source",
         origins=inputs.origins,
     )
     samples = list(card.answer_groups(inputs.judged_runs))

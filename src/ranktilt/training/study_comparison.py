@@ -12,14 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
+from ranktilt.auditing.comparison.match import RunPair, match
+from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     ChangeTask,
     InferenceOptions,
     contrast_changes,
-    corrected,
+    correct_p_values,
 )
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within, warnings_of
@@ -201,7 +202,7 @@ def _tilt_changes(
         comparison = replace(matched, runs=run_pairs)
         tasks = change_tasks(comparison, comparison.pairs)
     uncorrected = contrast_changes(tasks, resamples=inference.resamples, seed=inference.seed)
-    return corrected(uncorrected, inference.correction)
+    return correct_p_values(uncorrected, inference.correction)
 
 
 def _training_pairs(

@@ -20,7 +20,7 @@ from ranktilt.auditing.significance import (
     ChangeTask,
     Columns,
     InferenceOptions,
-    corrected,
+    correct_p_values,
     effects,
     mean_changes,
     mean_sample,
@@ -156,8 +156,8 @@ class EvaluatedCollection:
             for group in range(len(self.audit.groups)):
                 tasks = list(self._tasks(group))
                 changes = mean_changes(tasks, resamples=inference.resamples, seed=inference.seed)
-                differences += corrected(changes, "holm")
-                t_tests += corrected(_with_t_test(changes, tasks), "bonferroni")
+                differences += correct_p_values(changes, "holm")
+                t_tests += correct_p_values(_with_t_test(changes, tasks), "bonferroni")
         measures = tuple(map(repr, self.audit.measures))
         # All runs have values for the same queries, so the first run will do. The first group is
         # all documents.

@@ -1,4 +1,8 @@
-"""Write commands that read the same inputs as an audit, from its spec."""
+"""Write commands that read the same inputs as an audit, from its spec.
+
+A command is a list of words, as a shell splits it. Each function returns the words of a command or
+of some of its options; an empty list if there is no such command, or the option has its default.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ import polars as pl
 from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.options import usual_primary
-from ranktilt.auditing.prepare import DEFAULT_MEASURES
+from ranktilt.auditing.prepare import DEFAULT_MEASURES, PROPERTY_LIFT, SHARE
 from ranktilt.data.labels.group_names import OTHERS, REST
 from ranktilt.data.labels.label_file import LabelFile
 from ranktilt.data.text.label_values import SEVERAL
@@ -36,23 +40,31 @@ _USUAL_STATISTICS: dict[str, Any] = {
     "seed": 0,
 }
 """Keys of [statistics] in ranktilt.toml, with their defaults."""
-_EXPLAINED = 30
+_FEWEST_RETRIEVED_TWINS = 30
 """Fewest pairs of twins in the same rankings that can explain a tilt by their texts."""
 _SMALL_LIFT = 0.2
-"""Limit of a gate for a property without a margin, in standard deviations."""
+"""Limit of a gate for a question about a property without a margin, in standard deviations."""
 
 
 def audit_words(audit: Audit) -> list[str]:
-    """Return the command that makes the audit again; none where its inputs have no name."""
+    """Return the command that makes the audit again; empty if an input has no name."""
     inputs = input_words(audit, list(audit.runs))
     if not inputs:
         return []
-    words = [*inputs, *_sources(audit), *_pairs(audit), *_question(audit), *_computation(audit)]
-    return ["ranktilt", "audit", *words, *_question_words(audit)]
+    return [
+        "ranktilt",
+        "audit",
+        *inputs,
+        *_source_words(audit),
+        *_pair_words(audit),
+        *_primary_words(audit),
+        *_computation_words(audit),
+        *_question_words(audit),
+    ]
 
 
 def _question_words(audit: Audit) -> list[str]:
-    """Return the words that ask an audit's questions again, with the same draws.
+    """Return the words that ask an audit's questions again, with the same random numbers.
 
     A card has Relative Δ only if the whole card was asked for; otherwise its questions were named
     one by one. Without judgments, an audit asks the card's questions anyway.
@@ -68,14 +80,18 @@ def _question_words(audit: Audit) -> list[str]:
 
 
 def _typed_questions(audit: Audit, *, has_card: bool) -> list[str]:
-    """Return the questions that ``-m`` named; none where they are those of every audit."""
-    rows = list(dict.fromkeys(effect.measure for effect in audit.card))
-    standard = [repr(row) for row in card_estimands(DEPTH, judged=bool(audit.measures))]
+    """Return the questions that ``-m`` named; none if they are the usual ones.
+
+    `has_card` says whether ``--card`` asked for the whole card.
+    """
+    on_card = list(dict.fromkeys(effect.measure for effect in audit.card))
+    standard = [repr(question) for question in card_estimands(DEPTH, judged=bool(audit.measures))]
     if not audit.measures:
-        # The standard card is what is asked without judgments, and begins with who fills the page.
-        has_card = standard[0] in rows or repr(audit.primary) not in standard
+        # Without judgments the usual questions are those of the standard card, of which the first
+        # is always asked.
+        has_card = standard[0] in on_card or repr(audit.primary) not in standard
     excluded = {*map(repr, audit.measures), repr(audit.primary), *(standard if has_card else ())}
-    others = [row for row in rows if row not in excluded]
+    others = [question for question in on_card if question not in excluded]
     measures = _typed_measures(audit)
     if others and not measures:
         # Naming one question leaves out the usual measures.
@@ -89,7 +105,7 @@ def _typed_measures(audit: Audit) -> list[str]:
     """Return the measures of relevance that ``-m`` named; none for the usual ones."""
     measures = [repr(measure) for measure in audit.measures]
     usual = [repr(estimand(measure)) for measure in DEFAULT_MEASURES]
-    # The primary question joins the others where these lack it.
+    # A primary question that is none of the usual measures is added to them.
     return [] if measures in (usual, [*usual, repr(audit.primary)]) else measures
 
 
@@ -97,53 +113,55 @@ def mitigate_words(audit: Audit, run: str, pair: tuple[str, str]) -> list[str]:
     """Return the command that levels one run; empty if these groups cannot be levelled."""
     is_percent = audit.primary in audit.measures or not math.isnan(audit.primary.point)
     if not is_percent or not audit.primary.sided or _is_united(pair):
-        return []  # it is judged in percent, between two single groups
+        return []  # `mitigate` judges in percent, between two single groups
     if any("," in name for name in pair):
-        return []  # which --pair could not tell apart
+        return []  # --pair separates names by a comma
     if _has_repeats(audit, [run]):
         return []
-    several = (
+    needs_pair = (
         len(audit.groups) > 3
         or audit.spec["collection"].get("without_sources")
         or "pairs" in audit.spec
     )
-    sides = ["--pair", ",".join(pair)] if several else []
-    inputs = input_words(audit, [run])
-    words = ["ranktilt", "mitigate", *inputs, *sides, *_question(audit)]
-    words += [*_option_words("-m", _typed_measures(audit)), *_tie_words(audit)]
-    words += _statistics_words(audit, "correction", "test", "resamples", "seed")
-    return words
+    pair_words = ["--pair", ",".join(pair)] if needs_pair else []
+    words = ["ranktilt", "mitigate", *input_words(audit, [run]), *pair_words]
+    words += [*_primary_words(audit), *_option_words("-m", _typed_measures(audit))]
+    words += _tie_words(audit)
+    return words + _statistics_words(audit, "correction", "test", "resamples", "seed")
 
 
 def explain_twins_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
-    """Return the words of the command that explains runs by texts; none without enough twins."""
+    """Return the command that explains runs by the texts of twins; empty without enough twins.
+
+    Twins are two versions of one document, of which each of two groups has one.
+    """
     collection = audit.spec["collection"]
     if audit.spec["by"] != "source" or not audit.confounds or collection.get("labels"):
         return []
-    words = list[str]()
+    ranked: list[str] = []
     for spec in _run_specs(audit, runs):
         ranker = str(spec["ranker"])
         if ranker.startswith("replay:") and ("pairs" in audit.spec or "only_sources" in collection):
-            return []  # explain looks at every source, of which the run need not hold each
-        words += ["-r", ranker]
+            return []  # `explain` looks at all sources, and the saved run need not hold all of them
+        ranked += ["-r", ranker]
     reference = "human" if "human" in audit.groups else pair[0]
     compared = [sides for sides in audit.pairs if reference in sides]
     if not compared or _has_repeats(audit, runs):
         return []
-    retrieved = [_pairs_retrieved(audit, run, sides) for run, sides in product(runs, compared)]
-    if min(retrieved, default=0) < _EXPLAINED:
+    retrieved = [_retrieved_twins(audit, run, sides) for run, sides in product(runs, compared)]
+    if min(retrieved, default=0) < _FEWEST_RETRIEVED_TWINS:
         return []
-    words = ["ranktilt", "explain", str(folder_of(audit)), *words, *split_words(audit)]
+    words = ["ranktilt", "explain", str(folder_of(audit)), *ranked, *split_words(audit)]
     return words if reference == "human" else [*words, "--reference", reference]
 
 
 def _has_repeats(audit: Audit, runs: Iterable[str]) -> bool:
-    """Return whether a run has repeats, which only an audit averages."""
+    """Return whether a run has repeats: several rankings by one ranker, which an audit averages."""
     return any(audit.repeat_count(run) > 1 for run in runs)
 
 
 def _is_united(pair: tuple[str, str]) -> bool:
-    """Return whether a side of a pair is several groups, or all others."""
+    """Return whether a group of a pair unites several groups, or all other groups."""
     return any(SEVERAL in name or name == REST or name.startswith(OTHERS) for name in pair)
 
 
@@ -153,7 +171,7 @@ def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -
     is_plain = not (collection.get("labels") or _is_united(pair) or are_twins(audit, pair))
     if folder is None or not is_plain or _has_repeats(audit, runs):
         return []
-    # Sources without twins are checked first.
+    # For sources without twins, `next_steps` recommends a check of their texts.
     if audit.spec["by"] == "source" or audit.primary.kind == "property":
         return []
     ranked = ranker_words(audit, runs, with_names=False)
@@ -163,16 +181,16 @@ def explain_groups_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -
     return ["ranktilt", "explain", folder, *ranked, *split_words(audit), *groups]
 
 
-def _pairs_retrieved(audit: Audit, run: str, sides: tuple[str, str]) -> int:
-    """Return how many twins one run holds in the same rankings."""
+def _retrieved_twins(audit: Audit, run: str, pair: tuple[str, str]) -> int:
+    """Return how often a run retrieves both twins of a pair for one query."""
     counts = audit.pair_counts.filter(
-        (pl.col("run") == run) & pl.col("a").is_in(sides) & pl.col("b").is_in(sides)
+        (pl.col("run") == run) & pl.col("a").is_in(pair) & pl.col("b").is_in(pair)
     )
     return int(counts["both"].sum())
 
 
 def input_words(audit: Audit, runs: list[str]) -> list[str]:
-    """Return the words that name the same inputs; none where one of them has no name."""
+    """Return the words that name the same inputs; empty if one of them has no name."""
     collection = audit.spec["collection"]
     folder, labels = folder_of(audit), collection.get("labels")
     ranked = ranker_words(audit, runs, with_names=True)
@@ -185,54 +203,61 @@ def input_words(audit: Audit, runs: list[str]) -> list[str]:
         words += ["--qrels", str(collection["qrels"])]
     elif folder:
         words += split_words(audit)
-    words += ["--ignore-unknown"] if collection.get("ignore_unknown") else []
-    return words + (
-        ["--by", str(audit.spec["by"])] if audit.spec["by"] not in ("source", None) else []
-    )
+    if collection.get("ignore_unknown"):
+        words.append("--ignore-unknown")
+    if audit.spec["by"] not in ("source", None):
+        words += ["--by", str(audit.spec["by"])]
+    return words
 
 
 def _run_specs(audit: Audit, runs: list[str]) -> list[Any]:
-    """Return the specs of some runs, and of their repeats."""
+    """Return the specs of some runs, and those of their repeats that a command has to name.
+
+    A repeat is one of several rankings by one ranker.
+    """
     specs: list[Any] = []
     for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
         if name in runs:
-            # The first repeat of a file, or of an engine that is asked several times, names all.
-            specs += [spec, *(more for more in spec.get("repeats", ()) if "repeat" not in more)]
+            specs.append(spec)
+            # Repeats with a number come from one file, or from one engine that was asked several
+            # times: the first of them names all.
+            specs += [repeat for repeat in spec.get("repeats", ()) if "repeat" not in repeat]
     return specs
 
 
 def ranker_words(audit: Audit, runs: list[str], *, with_names: bool = False) -> list[str]:
-    """Return the words that name the same runs; none where one was made in memory.
+    """Return the words that name the same runs; empty if one of them was made in memory.
 
-    Saved runs always keep the names that their user gave them; `with_names` is about rankers.
+    `with_names` says whether rankers get the names that the user gave them; saved runs always do.
     """
-    words, reading = list[str](), dict[str, str]()
+    words: list[str] = []
+    reading_options: dict[str, str] = {}
     for spec in _run_specs(audit, runs):
         stages = _stages(str(spec.get("ranker", "")))
         if not stages:
             return []
         name = f"{spec['alias']}=" if "alias" in spec else ""
         if _is_saved_run(stages):
-            saved = stages[0]
-            words += ["--run", f"{name}{saved.argument}"]
-            reading |= _reading_options(saved)
+            replay = stages[0]
+            words += ["--run", f"{name}{replay.argument}"]
+            reading_options |= _reading_options(replay)
         elif folder_of(audit) is None:
             return []  # labels alone have no texts to rank
         else:
             words += ["-r", f"{name if with_names else ''}{spec['ranker']}"]
-    for option, value in reading.items():
+    for option, value in reading_options.items():
         words += [f"--{option.replace('_', '-')}", value]
     return words
 
 
-def _reading_options(saved: Stage) -> dict[str, str]:
-    """Return how a saved run is read, which a command says once for all runs."""
-    options = saved.options
+def _reading_options(replay: Stage) -> dict[str, str]:
+    """Return how a saved run is read; a command has these options once, for all runs."""
+    options = replay.options
     return {name: options[name] for name in ("score_order", "queries") if name in options}
 
 
 def _is_saved_run(stages: Sequence[Stage]) -> bool:
-    """Return whether a ranker is a file of rankings, and no more."""
+    """Return whether a ranker only reads a file of rankings."""
     return len(stages) == 1 and stages[0].name == "replay" and stages[0].argument is not None
 
 
@@ -245,7 +270,7 @@ def _option_words(option: str, values: Iterable[str]) -> list[str]:
 
 
 def _stages(ranker: str) -> list[Stage]:
-    """Return the stages that a command line could read; none for a ranker made of an object."""
+    """Return the stages of a ranker; empty if it was made in Python, and has no notation."""
     try:
         stages = parse_stages(ranker)
     except UserError:
@@ -253,8 +278,8 @@ def _stages(ranker: str) -> list[Stage]:
     return [] if any(stage.name in OBJECT_NAMES for stage in stages) else stages
 
 
-def _sources(audit: Audit) -> list[str]:
-    """Return the words that choose what was ranked together."""
+def _source_words(audit: Audit) -> list[str]:
+    """Return the words that choose the sources that were ranked together."""
     sources = audit.spec["collection"].get("only_sources", ())
     if sources:
         return _option_words("--source", map(str, sources))
@@ -262,30 +287,36 @@ def _sources(audit: Audit) -> list[str]:
     return ["--mixed"] if is_mixed else []
 
 
-def _pairs(audit: Audit) -> list[str]:
+def _pair_words(audit: Audit) -> list[str]:
     """Return the words that name the pairs to compare, if they were named."""
     pairs = [",".join(pair) for pair in audit.spec.get("pairs", ())]
+    # --pair separates two names by a comma, and could not read names with another comma.
     return _option_words("--pair", [pair for pair in pairs if pair.count(",") == 1])
 
 
-def _question(audit: Audit) -> list[str]:
-    """Return the words for an unusual primary question, and for an unusual margin."""
+def _primary_words(audit: Audit) -> list[str]:
+    """Return the words for the primary question and the margin, if they are not the usual ones."""
     if audit.measures:
         typed = _typed_measures(audit) or DEFAULT_MEASURES
         usual = repr(usual_primary([estimand(measure) for measure in typed]))
     elif audit.primary.kind == "property":
-        usual = "PropertyLift@10"
+        usual = PROPERTY_LIFT
     else:
-        usual = "HeadToHead" if any(e.twins for e in audit.card) else "Share@10"
-    words = [] if repr(audit.primary) == usual else ["--primary", repr(audit.primary)]
-    return words if audit.margin == DEFAULT_MARGIN else [*words, "--margin", _margin(audit)]
+        has_twins = any(effect.twins for effect in audit.card)
+        usual = "HeadToHead" if has_twins else SHARE
+    words = []
+    if repr(audit.primary) != usual:
+        words += ["--primary", repr(audit.primary)]
+    if audit.margin != DEFAULT_MARGIN:
+        words += ["--margin", _margin_text(audit)]
+    return words
 
 
-def _computation(audit: Audit) -> list[str]:
-    """Return the words that say how values are computed, where that is not as usual."""
+def _computation_words(audit: Audit) -> list[str]:
+    """Return the words that say how values are computed, if that is not as usual."""
     preset = audit.spec.get("preset")
     if preset:
-        # It says how missing queries count, how means are rounded, and what tests.
+        # A preset also sets how missing queries count, how means are rounded, and the test.
         ties = ["--ties", str(audit.spec["ties"])]
         return ["--preset", str(preset), *ties, *_statistics_words(audit, "correction")]
     words = _tie_words(audit)
@@ -306,15 +337,18 @@ def _statistics_words(audit: Audit, *keys: str) -> list[str]:
     return words
 
 
-def _margin(audit: Audit) -> str:
+def _margin_text(audit: Audit) -> str:
     """Return the margin as it is typed."""
     return audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
 
 
 def limit_text(audit: Audit) -> str:
-    """Return the margin as a gate's limit; a small one for a question that is not in points."""
+    """Return the limit of a gate: the margin, or a small lift for a question about a property.
+
+    The default margin is in points, which such a question does not have.
+    """
     if isinstance(audit.margin, str) or audit.primary.kind != "property":
-        return _margin(audit)
+        return _margin_text(audit)
     return f"{_SMALL_LIFT:g} {unit_of(audit.primary)}"
 
 
@@ -325,7 +359,7 @@ def split_words(audit: Audit) -> list[str]:
 
 
 def folder_of(audit: Audit) -> str | None:
-    """Return the folder of the collection; None for one made in memory, as the bundled one."""
+    """Return the folder of the collection; None if it was made in memory, or is bundled."""
     collection = audit.spec["collection"]
     return str(collection["path"]) if collection.get("layout") and collection.get("path") else None
 
@@ -333,16 +367,20 @@ def folder_of(audit: Audit) -> str | None:
 def are_twins(audit: Audit, pair: tuple[str, str]) -> bool:
     """Return whether the two groups are twins in any answer."""
     effects: list[Effect] = [*audit.tilts, *audit.card]
-    return any(e.twins for e in effects if e.estimand.sided and {e.a, e.b} == set(pair))
+    answers = [
+        effect for effect in effects if effect.estimand.sided and {effect.a, effect.b} == set(pair)
+    ]
+    return any(answer.twins for answer in answers)
 
 
 def explain_words(audit: Audit, runs: list[str]) -> list[str]:
-    """Return the command that explains runs of an audit, in the strongest possible way.
+    """Return the command that explains runs of an audit, by the strongest method that it allows.
 
-    Twins are compared by their texts, other groups within each list. If nothing about the gap can
-    be explained, the texts of both sides are examined. Empty if no file was read.
+    Twins are compared by their texts, other groups within each list. If neither is possible, the
+    command examines the texts of both groups. Empty if the audit read no file.
     """
-    pair = audit.pairs[0] if audit.pairs else ("", "")
+    no_pair = ("", "")  # of an audit without groups
+    pair = audit.pairs[0] if audit.pairs else no_pair
     for words in (
         explain_twins_words(audit, runs, pair),
         explain_groups_words(audit, runs, pair),
@@ -355,7 +393,7 @@ def explain_words(audit: Audit, runs: list[str]) -> list[str]:
 
 
 def explain_labels_words(audit: Audit, runs: list[str], pair: tuple[str, str]) -> list[str]:
-    """Return the command that explains runs by the columns of their labels, and by texts if any."""
+    """Return the command that explains runs by the columns of the label file, and by any texts."""
     collection = audit.spec["collection"]
     ranked = ranker_words(audit, runs, with_names=False)
     if not collection.get("labels") or not ranked or _has_repeats(audit, runs):
@@ -377,11 +415,11 @@ def _label_words(audit: Audit) -> list[str]:
 
 
 def json_file(command: str, default: str) -> str:
-    """Return the file that ``--json`` named in a command; a default where it named none."""
+    """Return the file that ``--json`` names in a command, or `default` if it names none."""
     try:
         words = shlex.split(command)
-    except ValueError:  # a file that somebody edited, with a quote that does not end
+    except ValueError:  # somebody edited the audit's file, and a quote is not closed
         return default
     files = [word.removeprefix("--json=") for word in words if word.startswith("--json=")]
     files += [file for option, file in pairwise(words) if option == "--json"]
-    return next((file for file in files if file != "-"), default)
+    return next((file for file in files if file != "-"), default)  # "-" is standard output

@@ -1,4 +1,8 @@
-"""Sum up comparisons of several groups: which stand apart, and which cannot be distinguished."""
+"""Sum up comparisons of several groups: which stand apart, and which cannot be distinguished.
+
+A *display* is a compact letter display: each group gets letters, and two groups that share a letter
+cannot be distinguished. The *lead* of a group is the mean of its answers against all other groups.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +45,9 @@ class GroupStanding:
     high: float
     """Upper end of the lead's interval: the mean of the upper ends."""
     over: int
-    """Number of groups that it is favoured over, after correction."""
+    """Number of groups that this group is favoured over, after the correction for several tests."""
     under: int
-    """Number of groups that are favoured over it."""
+    """Number of groups that are favoured over this group."""
     letters: str
     """Letters such as ``ab``.
 
@@ -60,7 +64,7 @@ class GroupDisplay:
     standings: tuple[GroupStanding, ...]
     """Standing of each group."""
     sets: tuple[tuple[str, ...], ...]
-    """Groups that have each letter: none of them is favoured over another."""
+    """Names of the groups with each letter; none of them is favoured over another."""
     level: int
     """Number of pairs of groups whose verdict is "level"."""
 
@@ -79,9 +83,9 @@ class GroupDisplay:
 
     @property
     def apart(self) -> tuple[GroupStanding, ...]:
-        """Groups that have a verdict against every other group."""
-        others = len(self.standings) - 1
-        return tuple(row for row in self.standings if row.over + row.under == others)
+        """Groups that can be distinguished from every other group."""
+        other_count = len(self.standings) - 1
+        return tuple(row for row in self.standings if row.over + row.under == other_count)
 
 
 def group_displays(audit: Audit) -> tuple[GroupDisplay, ...]:
@@ -101,9 +105,9 @@ def group_displays(audit: Audit) -> tuple[GroupDisplay, ...]:
 
 def _answers(audit: Audit, run: str) -> Iterator[Effect]:
     """Yield the answer of a run to the primary question for each pair of groups."""
-    # An answer can be among the tilts and on the card, there perhaps with the groups the other way
-    # round. It counts once.
-    answered = set[frozenset[str]]()
+    # An answer can be both among the tilts and on the card, perhaps with its groups in the other
+    # order. It counts once.
+    answered: set[frozenset[str]] = set()
     for effect in (*audit.tilts, *audit.card):
         pair = frozenset((effect.a, effect.b))
         is_answer = effect.run == run and effect.measure == repr(audit.primary)
@@ -113,51 +117,54 @@ def _answers(audit: Audit, run: str) -> Iterator[Effect]:
 
 
 def _display(audit: Audit, run: str, groups: list[str]) -> GroupDisplay:
-    """Sum up the verdicts of one run: leads, their order and letters."""
+    """Sum up the verdicts of one run: the groups' leads, their order and letters."""
     count, answers = len(groups), list(_answers(audit, run))
-    index_of = {group: index for index, group in enumerate(groups)}
+    group_indexes = {group: index for index, group in enumerate(groups)}
+    # In all four tables, row a is what group a has over each other group.
     leads, lows, highs = (np.full((count, count), np.nan) for _ in range(3))
     is_over = np.zeros((count, count), dtype=bool)
     for effect in answers:
-        a, b = index_of[effect.a], index_of[effect.b]
-        # Row a has the leads of group a over each other group.
+        a, b = group_indexes[effect.a], group_indexes[effect.b]
         leads[a, b] = effect.value - effect.neutral
         leads[b, a] = -leads[a, b]
         lows[a, b], highs[a, b] = effect.low - effect.neutral, effect.high - effect.neutral
         lows[b, a], highs[b, a] = -highs[a, b], -lows[a, b]
         is_over[a, b], is_over[b, a] = effect.favours == "a", effect.favours == "b"
-    defined = ~np.isnan(leads)
-    mean_lead, mean_low, mean_high = (_means(values, defined) for values in (leads, lows, highs))
-    order = np.argsort(-np.nan_to_num(mean_lead, nan=-np.inf), kind="stable")
+    is_defined = ~np.isnan(leads)
+    mean_leads, mean_lows, mean_highs = (
+        _row_means(values, is_defined) for values in (leads, lows, highs)
+    )
+    # The largest lead comes first, groups without a lead last.
+    order = np.argsort(-np.nan_to_num(mean_leads, nan=-np.inf), kind="stable")
     is_over = is_over[np.ix_(order, order)]
     differs = is_over | is_over.T
     letters = compact_letters(differs)
     names = [groups[index] for index in order]
     standings = []
-    for rank, (name, position) in enumerate(zip(names, order, strict=True)):
-        over, under = int(is_over[rank].sum()), int(is_over[:, rank].sum())
+    for rank, (name, index) in enumerate(zip(names, order, strict=True)):
         standing = GroupStanding(
             run=run,
             group=name,
-            lead=float(mean_lead[position]),
-            low=float(mean_low[position]),
-            high=float(mean_high[position]),
-            over=over,
-            under=under,
+            lead=float(mean_leads[index]),
+            low=float(mean_lows[index]),
+            high=float(mean_highs[index]),
+            over=int(is_over[rank].sum()),
+            under=int(is_over[:, rank].sum()),
             letters=letters[rank],
         )
         standings.append(standing)
-    sets = [_members(names, members) for members in letter_sets(differs)]
+    sets = [_names_at(names, ranks) for ranks in letter_sets(differs)]
     level = sum(effect.verdict(audit.margin) == "level" for effect in answers)
     return GroupDisplay(run=run, standings=tuple(standings), sets=tuple(sets), level=level)
 
 
-def _means(values: Floats, defined: Bools) -> Floats:
-    """Return the mean of each row over its defined answers; NaN where none is defined."""
-    means: Floats = np.where(defined, values, 0).sum(axis=1) / np.maximum(defined.sum(axis=1), 1)
-    return np.where(defined.any(axis=1), means, np.nan)
+def _names_at(names: list[str], ranks: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the names of the groups at these ranks."""
+    return tuple(names[rank] for rank in ranks)
 
 
-def _members(names: list[str], members: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the names of the groups with these positions."""
-    return tuple(names[member] for member in members)
+def _row_means(values: Floats, is_defined: Bools) -> Floats:
+    """Return the mean of the defined values of each row; NaN for a row without any."""
+    counts = is_defined.sum(axis=1)
+    means: Floats = np.where(is_defined, values, 0).sum(axis=1) / np.maximum(counts, 1)
+    return np.where(counts > 0, means, np.nan)

@@ -1,4 +1,8 @@
-"""What to do after an audit: two or three commands that run as printed, chosen by rules."""
+"""What to do after an audit: up to three commands that run as printed, chosen by rules.
+
+Twins are two versions of one document, of which each of two groups has one. A *confound* is a
+difference between their texts other than the group. A *tilt* is an answer that favours a group.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +30,19 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.data.notes.texts import CheckFailed
 
 SHOWN = 10.0
-"""Tilt in points that an audit should be able to show."""
+"""Tilt that an audit should be able to show, in points."""
 _SIDED = ("cut-off endings", "boilerplate openings", "truncated")
-"""Confounds that count documents of each group; unfair if the two shares differ."""
+"""Confounds with a share of documents for each group; unfair if the two shares differ."""
 _PAIRED = ("identical", "near-identical")
-"""Confounds that count pairs of twins; unfair if many pairs have them."""
+"""Confounds with a share of the pairs of twins; unfair if it is large."""
 _UNFAIR = 0.05
-"""Share of pairs that are too alike, or difference of the sides, that asks for a check first."""
-_MOST = 3
+"""Share of pairs, or difference of both groups' shares, from which a check comes first."""
+_MOST_STEPS = 3
 """Most steps to recommend."""
 _SAVE_RUN = ("--save-run", "mitigated.trec")
-"""Option that writes a corrected run, so that a step leaves something to use."""
+"""Option that writes the run that `mitigate` levelled."""
 _SAVE_RANKER = ("--save-ranker", "mitigated")
-"""Option that writes a corrected ranker."""
+"""Option that writes the ranker that `mitigate` levelled."""
 
 StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
 """Purpose of a next step; the words are in `reporting/sentences/next_steps`."""
@@ -51,17 +55,17 @@ class NextStep:
     kind: StepKind
     """Purpose of the step.
 
-    ``keep`` and ``fail`` are gates for continuous integration, after a level and after a tilted
-    run.
+    ``keep`` and ``fail`` are gates for continuous integration: ``keep`` after a level run, ``fail``
+    after a tilted run.
     """
     command: str
     """The command, as you type it."""
     control: str = ""
-    """Control that moves the tilt, which the step would explain."""
+    """For ``explain``: name of a control that moves the tilt, such as ``length``; else empty."""
     queries: int = 0
-    """Number of queries that the audit rests on."""
+    """For ``queries``: number of queries that the audit rests on."""
     needed: int = 0
-    """Number of queries like these that would show a tilt of `SHOWN` points."""
+    """For ``queries``: number of such queries that would show a tilt of `SHOWN` points."""
 
 
 def next_steps(audit: Audit) -> tuple[NextStep, ...]:
@@ -69,34 +73,35 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     verdicts = audit.verdicts() if audit.pairs else []
     if not verdicts or not audit_words(audit):
         return ()
-    steps = list[NextStep]()
-    if (folder := folder_of(audit)) and _unfair(audit):
+    steps: list[NextStep] = []
+    folder = folder_of(audit)
+    if folder and _needs_check(audit):
         steps.append(_step("check", ["ranktilt", "check", folder, *split_words(audit)]))
     tilted = [verdict for verdict in verdicts if verdict.kind == "favours"]
-    # The headline begins with the largest, and so do the steps.
+    # The steps are about the largest tilt, with which the headline begins, too.
     tilted.sort(key=lambda verdict: -margins(verdict.effect, audit.margin))
     inconclusive = [verdict for verdict in verdicts if verdict.kind == "inconclusive"]
     if tilted:
         beyond_margin = [verdict for verdict in tilted if not verdict.slight]
-        steps += _favoured(audit, (beyond_margin or tilted)[0])
+        steps += _steps_if_favoured(audit, (beyond_margin or tilted)[0])
     elif inconclusive:
-        steps += _more_queries(audit, inconclusive[0].run)
+        steps += _steps_if_inconclusive(audit, inconclusive[0].run)
     else:
-        steps.append(_gate(audit))
-    return tuple(steps[:_MOST])
+        steps.append(_gate_step(audit, "keep"))
+    return tuple(steps[:_MOST_STEPS])
 
 
 def _step(kind: StepKind, words: list[str], *more: str, control: str = "") -> NextStep:
-    """Return a step whose command has these words."""
+    """Return a step whose command has these words, `more` at its end."""
     return NextStep(kind=kind, command=shlex.join([*words, *more]), control=control)
 
 
-def _unfair(audit: Audit) -> bool:
-    """Return whether the two sides should be checked first.
+def _needs_check(audit: Audit) -> bool:
+    """Return whether the texts of the sources should be checked first.
 
-    That is so if twins are missing, or if texts are cut or repeated.
+    They should if twins are missing, or if many texts are cut off or repeated.
     """
-    # Labels of a file are not the sources that a check of the folder would compare.
+    # A check compares the sources in the folder, and no labels from a file.
     has_label_file = bool(audit.spec["collection"].get("labels"))
     if audit.spec["by"] != "source" or not audit.confounds or has_label_file:
         return False
@@ -113,52 +118,60 @@ def _unfair(audit: Audit) -> bool:
     return False
 
 
-def _favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
-    """Yield the steps after a favoured side: explain it, correct it, and gate it."""
+def _steps_if_favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
+    """Yield the steps after a verdict for a group: explain the tilt, level it, and gate it."""
     run, pair = verdict.run, (verdict.a, verdict.b)
-    yield from _why(audit, run, pair)
+    yield from _explanation_step(audit, run, pair)
     if verdict.slight:
-        yield _gate(audit)
+        yield _gate_step(audit, "keep")
         return
-    if level := mitigate_words(audit, run, pair):
-        save = _SAVE_RUN if "--run" in level else _SAVE_RANKER
-        yield _step("mitigate", level, *save, "-o", "mitigated.html")
-    yield _gate(audit, "fail")
+    words = mitigate_words(audit, run, pair)
+    if words:
+        save = _SAVE_RUN if "--run" in words else _SAVE_RANKER
+        yield _step("mitigate", words, *save, "-o", "mitigated.html")
+    yield _gate_step(audit, "fail")
 
 
-def _why(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
-    """Yield the command that says most about what a tilt goes with."""
-    if explain := explain_twins_words(audit, [run], pair):
-        moving = [
+def _explanation_step(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
+    """Yield the one command that can say most about what explains a tilt, if there is any."""
+    explain_twins = explain_twins_words(audit, [run], pair)
+    if explain_twins:
+        controls_that_move = [
             row.control
             for row in audit.controls
             if row.run == run and row.moves and row.moves[audit.primary_index].is_shown
         ]
-        control = moving[0] if moving else ""
-        yield _step("explain", explain, "--attribution", control=control)
-    elif audit.measures and not audit.card and are_twins(audit, pair):
+        control = controls_that_move[0] if controls_that_move else ""
+        yield _step("explain", explain_twins, "--attribution", control=control)
+        return
+    if audit.measures and not audit.card and are_twins(audit, pair):
         yield _step("twins", audit_words(audit), "--card")
-    elif properties := explain_groups_words(audit, [run], pair):
-        yield _step("explain", properties, "--attribution")
-    elif folder_of(audit) and (labelled := explain_labels_words(audit, [run], pair)):
-        yield _step("explain", labelled, "--attribution")
+        return
+    explain_groups = explain_groups_words(audit, [run], pair)
+    if explain_groups:
+        yield _step("explain", explain_groups, "--attribution")
+        return
+    explain_labels = explain_labels_words(audit, [run], pair) if folder_of(audit) else []
+    if explain_labels:
+        yield _step("explain", explain_labels, "--attribution")
 
 
-def _gate(audit: Audit, kind: StepKind = "keep") -> NextStep:
-    """Return the step that gates a new audit with the margin of this one."""
+def _gate_step(audit: Audit, kind: StepKind) -> NextStep:
+    """Return the step that makes the audit again and gates it with its own margin."""
     file = json_file(str(audit.spec.get("command", "")), "audit.json")
-    make = shlex.join([*audit_words(audit), "--json", file])
-    gate = f"ranktilt gate {shlex.quote(file)} --max-tilt {shlex.quote(limit_text(audit))}"
-    return NextStep(kind=kind, command=f"{make} && {gate}")
+    audit_command = shlex.join([*audit_words(audit), "--json", file])
+    gate_command = f"ranktilt gate {shlex.quote(file)} --max-tilt {shlex.quote(limit_text(audit))}"
+    return NextStep(kind=kind, command=f"{audit_command} && {gate_command}")
 
 
-def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
-    """Say how many queries would show a tilt, and suggest the card of twins."""
+def _steps_if_inconclusive(audit: Audit, run: str) -> Iterator[NextStep]:
+    """Yield a step with the number of queries that would show a tilt, and the card for twins."""
     effects = [effect for effect in (*audit.tilts, *audit.card) if effect.run == run]
     answers = [effect for effect in effects if effect.measure == repr(audit.primary)]
     primary = answers[0] if answers else None
     points = math.nan if primary is None else primary.detectable / primary.estimand.point
     if primary is not None and SHOWN < points < math.inf:
+        # A detectable tilt shrinks with the square root of the number of queries.
         yield NextStep(
             kind="queries",
             command=shlex.join(audit_words(audit)),

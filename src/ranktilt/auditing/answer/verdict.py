@@ -1,6 +1,7 @@
-"""Verdicts: which side one run favours, by one rule.
+"""Verdicts: which of two groups one run favours.
 
-The words of a verdict are in `reporting/sentences`.
+`Effect.verdict` is the rule; a verdict here adds how far other questions agree. A *side* is one of
+the two groups. The words of a verdict are in `reporting/sentences`.
 """
 
 from __future__ import annotations
@@ -15,20 +16,28 @@ from ranktilt.measures.margin import Margin, half_width
 from ranktilt.presenter import presenter
 
 VerdictKind = Literal["favours", "level", "outside", "inconclusive"]
+"""What a verdict says.
+
+``outside``: an answer about all groups together lies outside the random band, the range that random
+groups would give; this favours no group.
+"""
 FindingKind = Literal["favours", "outside", "conflict", "inconclusive", "level", "described"]
-"""Kind of a finding, in the order of findings; ``described`` says nothing about sides."""
-_ORDER: tuple[FindingKind, ...] = get_args(FindingKind)
-"""The kinds as a tuple, by which findings are sorted."""
+"""Kind of a finding, in the order in which findings are listed.
+
+``conflict``: two questions favour different groups. ``described``: it says nothing about groups.
+"""
+_FINDING_ORDER: tuple[FindingKind, ...] = get_args(FindingKind)
+"""The kinds of findings as a tuple, by which findings are sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionVerdict:
-    """The verdict on one question about two sides."""
+    """The verdict on one question about two groups."""
 
     effect: Effect
     """The answer."""
     verdict: str
-    """``a``, ``b``, ``level`` or ``inconclusive``."""
+    """``a`` or ``b`` if that group is favoured, ``level`` or ``inconclusive``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,25 +47,24 @@ class Verdict:
     effect: Effect
     """The answer to the primary question."""
     kind: VerdictKind
-    """What the verdict says.
-
-    ``outside``: an answer about all groups together lies outside the random band, which favours
-    nobody.
-    """
+    """What the verdict says."""
     side: str | None
-    """The favoured group; None unless `kind` is ``favours``."""
+    """Name of the favoured group; None unless `kind` is ``favours``."""
     margin: Margin
-    """Half-width of what counts as level."""
+    """Largest distance from the neutral value that counts as level."""
     slight: bool
-    """Whether a side is favoured, but the whole interval lies within the margin."""
+    """Whether a group is favoured, but the whole interval lies within the margin."""
     noun: str
-    """The groups' noun: ``text`` or ``documents``."""
+    """Noun for the documents in sentences: ``text`` or ``documents``."""
     questions: tuple[QuestionVerdict, ...] = ()
-    """All questions about two sides, with the primary one; empty for an answer about all groups."""
+    """Verdicts on all questions about the two groups, with that on the primary question.
+
+    Empty if the primary question is about all groups together.
+    """
 
     @property
     def run(self) -> str:
-        """The run's name."""
+        """Name of the run."""
         return self.effect.run
 
     @property
@@ -82,7 +90,7 @@ class Verdict:
 
     @property
     def measures(self) -> int:
-        """Number of questions."""
+        """Number of questions, the primary question included."""
         return len(self.questions) or 1
 
     @property
@@ -94,14 +102,26 @@ class Verdict:
 def verdict_for(
     primary: str, effects: Sequence[Effect], margin: Margin, *, noun: str = "text"
 ) -> Verdict:
-    """Return the verdict on one run and pair, by its answer to the question `primary`."""
+    """Return the verdict on one run and pair of groups.
+
+    Parameters
+    ----------
+    primary : str
+        Notation of the primary question, which decides the verdict.
+    effects : sequence of Effect
+        The run's answers to all questions about the pair.
+    margin : float or str
+        Largest distance from the neutral value that counts as level.
+    noun : str, optional
+        Noun for the documents in sentences.
+    """
     tested = [effect for effect in effects if not effect.estimand.descriptive]
     answer = next(effect for effect in tested if effect.measure == primary)
     if not answer.estimand.sided:
-        return _verdict_beside_band(answer, margin, noun)
+        return _verdict_on_all_groups(answer, margin, noun)
     # A question that was asked twice counts once, by its last answer.
-    sided = {effect.measure: effect for effect in tested if effect.estimand.sided}
-    verdict = sided[primary].verdict(margin)
+    answers = {effect.measure: effect for effect in tested if effect.estimand.sided}
+    verdict = answers[primary].verdict(margin)
     side = answer.side(verdict) or None
     kind: VerdictKind = "inconclusive"
     if side is not None:
@@ -117,13 +137,13 @@ def verdict_for(
         noun=noun,
         questions=tuple(
             QuestionVerdict(effect=effect, verdict=effect.verdict(margin))
-            for effect in sided.values()
+            for effect in answers.values()
         ),
     )
 
 
-def _verdict_beside_band(answer: Effect, margin: Margin, noun: str) -> Verdict:
-    """Return the verdict on all groups together: the position of the answer to the random band."""
+def _verdict_on_all_groups(answer: Effect, margin: Margin, noun: str) -> Verdict:
+    """Return the verdict on all groups together: whether the answer is outside the random band."""
     return Verdict(
         effect=answer,
         kind="outside" if answer.is_shown else "inconclusive",
@@ -135,7 +155,7 @@ def _verdict_beside_band(answer: Effect, margin: Margin, noun: str) -> Verdict:
 
 
 def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
-    """Return an effect as it is listed in files: numbers as printed, with unit and verdict."""
+    """Return an effect as a row of a file: numbers in the printed unit, and the verdict."""
     estimand, verdict = effect.estimand, effect.verdict(margin)
     side = effect.side(verdict)
     value, low, high, neutral = (
@@ -143,8 +163,9 @@ def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
         for number in (effect.value, effect.low, effect.high, effect.neutral)
     )
     unit = estimand.suffix.strip()
-    if estimand.neutral == 1:
-        unit = unit or "ratio"
+    is_ratio = estimand.neutral == 1
+    if is_ratio and not unit:
+        unit = "ratio"
     return {
         "run": effect.run,
         "question": effect.measure,
@@ -163,14 +184,14 @@ def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
 
 
 def finding_order(kind: FindingKind, size: float) -> tuple[int, float]:
-    """Return the sort key of findings: their kind, then the largest first."""
-    return _ORDER.index(kind), 0.0 if math.isnan(size) else -size
+    """Return the sort key of a finding: by kind, and within a kind the largest first."""
+    return _FINDING_ORDER.index(kind), 0.0 if math.isnan(size) else -size
 
 
 def margins(effect: Effect, margin: Margin) -> float:
-    """Return the distance of an effect from its neutral value, in margins.
+    """Return the distance of an effect from its neutral value, as a multiple of the margin.
 
-    If the margin is in another unit, in standard errors.
+    If the margin is in another unit, it is a multiple of the standard error.
     """
     distance = abs(effect.value - effect.neutral)
     half = half_width(effect.estimand, margin)

@@ -1,4 +1,8 @@
-"""What makes two audits hard to compare: other twins, labels, judgments, documents or depths."""
+"""What makes two audits hard to compare: other twins, labels, judgments, documents or depths.
+
+Twins are two versions of one document, of which each of two groups has one. The depth of a run is
+the length of its longest list.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +22,14 @@ from ranktilt.data.notes.comparisons import (
     TwinsInOneAudit,
 )
 
-_NAMED = 3
+_MOST_NAMED = 3
 """Most files that a note names."""
 
 
 def comparability_notes(new: Audit, old: Audit, sides: tuple[str, str]) -> Iterator[Note]:
-    """Note what else differs between two audits than their runs; nothing of an audit and itself.
+    """Note differences between two audits other than their runs.
 
-    `sides` are the names of the two audits.
+    `sides` are the names of the two audits. An audit that is compared with itself has none.
     """
     if new is old:
         return
@@ -37,22 +41,25 @@ def comparability_notes(new: Audit, old: Audit, sides: tuple[str, str]) -> Itera
                 severity="note" if part == "documents" else "warning",
                 part=part,
                 sides=sides,
-                files=(new_files[part].names, old_files[part].names),
+                files=(new_files[part].first_names, old_files[part].first_names),
             )
 
 
 def _twin_notes(new: Audit, old: Audit, sides: tuple[str, str]) -> Iterator[Note]:
-    """Note that only one of two audits knows which documents are twins."""
-    has_twins = [_has_twins(audit) for audit in (new, old)]
+    """Note that only one of two audits knows which documents are twins.
+
+    The side that knows it is named first.
+    """
+    new_twins, old_twins = _twin_flags(new), _twin_flags(old)
     first, second = (f"the {side} audit" for side in sides)
-    if has_twins == [{True}, {False}]:
+    if new_twins == {True} and old_twins == {False}:
         yield TwinsInOneAudit(sides=(first, second))
-    if has_twins == [{False}, {True}]:
+    if new_twins == {False} and old_twins == {True}:
         yield TwinsInOneAudit(sides=(second, first))
 
 
-def _has_twins(audit: Audit) -> set[bool]:
-    """Return whether the answers about two groups compare twins; both where some do."""
+def _twin_flags(audit: Audit) -> set[bool]:
+    """Return which values `Effect.twins` has in an audit: both if only some groups are twins."""
     effects = [effect for effect in (*audit.tilts, *audit.card) if effect.estimand.sided]
     return {effect.twins for effect in effects}
 
@@ -62,26 +69,30 @@ class _Files:
     """The files behind one part of an audit."""
 
     hashes: set[str] = field(default_factory=set)
-    """SHA-256 of each."""
+    """SHA-256 of each file."""
     paths: list[str] = field(default_factory=list)
+    """Path of each file."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the first few."""
-        return tuple(PurePath(path).name for path in self.paths[:_NAMED])
+    def first_names(self) -> tuple[str, ...]:
+        """Names of the first files, without their folders."""
+        return tuple(PurePath(path).name for path in self.paths[:_MOST_NAMED])
 
 
 def _input_files(spec: Mapping[str, Any]) -> dict[InputPart, _Files]:
-    """Return the files behind the labels, judgments and documents of an audit, as far as known."""
+    """Return the files behind the labels, judgments and documents of an audit.
+
+    `spec` is that of the audit; a part whose files it does not list is left out.
+    """
     collection = spec.get("collection") or {}
-    files = dict[InputPart, _Files]()
+    files_by_part: dict[InputPart, _Files] = {}
     for row in spec.get("inputs", ()):
         part = _input_part(str(row["path"]), collection)
         if part is not None:
-            members = files.setdefault(part, _Files())
-            members.hashes.add(str(row["sha256"]))
-            members.paths.append(str(row["path"]))
-    return files
+            files = files_by_part.setdefault(part, _Files())
+            files.hashes.add(str(row["sha256"]))
+            files.paths.append(str(row["path"]))
+    return files_by_part
 
 
 def _input_part(path: str, collection: Mapping[str, Any]) -> InputPart | None:
@@ -90,20 +101,23 @@ def _input_part(path: str, collection: Mapping[str, Any]) -> InputPart | None:
         return "judgments"
     if path == collection.get("labels"):
         return "labels"
-    folder = PurePath(str(collection.get("path") or "-"))
+    folder = PurePath(str(collection.get("path") or "-"))  # "-" is the parent of no file
     if folder not in PurePath(path).parents:
         return None
-    inner = PurePath(path).relative_to(folder)
-    if "qrels" in inner.parts:
-        # Judgments that --qrels replaces do not count.
+    path_in_folder = PurePath(path).relative_to(folder)
+    if "qrels" in path_in_folder.parts:
+        # The file of --qrels replaces the judgments in the folder.
         return None if collection.get("qrels") else "judgments"
-    return None if inner.name.startswith("queries") else "documents"
+    return None if path_in_folder.name.startswith("queries") else "documents"
 
 
 def depth_notes(
     new: Audit, old: Audit, runs: Sequence[tuple[str, str]], cutoff: int | None
 ) -> Iterator[Note]:
-    """Note runs of two audits whose lists have other depths within the cutoff of the measure."""
+    """Note runs of two audits whose depths differ, if one of them does not reach the cutoff.
+
+    `runs` are pairs of a new and an old run; `cutoff` is None for a measure of the whole list.
+    """
     if new is old:
         return
     for run, old_run in runs:
@@ -115,7 +129,7 @@ def depth_notes(
 
 
 def _depth(audit: Audit, run: str) -> int | None:
-    """Return the length of a run's longest list; None if its lists are not kept or cut."""
+    """Return the length of a run's longest list; None if the audit does not hold whole lists."""
     top_results = audit.top_results
     if top_results is None or not top_results.is_complete:
         return None

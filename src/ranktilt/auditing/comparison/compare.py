@@ -1,15 +1,16 @@
 """Compare two rankings of each query: whether the new ranker tilts more than the old one.
 
-Both are of one audit, or of two.
+The two rankings are runs of one audit, or of two. A ranker *tilts* if it favours a group of
+documents. Three runs or more are ranked instead.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol, TypeVar, overload, runtime_checkable
 
+from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.compare_audits import compare_audits
 from ranktilt.auditing.comparison.compare_choices import compare_choices
-from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.ranks.rank_runs import FEWEST_RUNS, rank_runs
 from ranktilt.auditing.comparison.ranks.result import RunRanks
@@ -27,12 +28,13 @@ ComparedT_co = TypeVar("ComparedT_co", bound=Result, covariant=True)
 
 @runtime_checkable
 class Comparable(Protocol[ComparedT_co]):
-    """A result of a room above this one, which says itself how two of its kind are compared."""
+    """A result that implements its own comparison, such as an audit of citations or of judges."""
 
     header: ClassVar[Header]
+    """Format and noun of the kind of result."""
 
     def compared_with(self, old: Result, options: ComparisonOptions) -> ComparedT_co:
-        """Return how this result differs from an old one."""
+        """Return how this result differs from an old result of the same kind."""
 
 
 @overload
@@ -116,37 +118,38 @@ def compare(
 ) -> Any:
     """Compare two audits, one run of an audit with its others, or rank three runs or more.
 
-    Only queries in both count. Every difference is new − old: in points, or in the unit of an
-    estimand such as ExposureRatio. If each side has one run, these two are compared whatever their
-    names; otherwise runs of the same name are. Measures, estimands and pairs of groups in only one
-    audit are left out and noted.
+    Only queries in both audits count. Every difference is new − old: in points, or in the unit of
+    an estimand such as ExposureRatio. If each audit has one run, these two are compared whatever
+    their names; otherwise runs of the same name are. Measures, estimands and pairs of groups that
+    only one audit has are left out, with a note.
 
     One audit of three runs or more without a `baseline_run`, or three audits or more, are ranked:
-    on the primary question and on effectiveness each run gets an interval of ranks, from tests of
-    every two runs.
+    each run gets an interval of ranks on the primary question, and another on effectiveness. The
+    intervals come from a test of every two runs.
 
     Parameters
     ----------
     new : Audit, PairwiseAudit, CitationAudit or JudgeAudit
         The new audit, or the only one.
     old : Audit, PairwiseAudit, CitationAudit or JudgeAudit, optional
-        Its column of groups and rule for ties must be the same; for pairwise audits, its groups and
-        rule for counting; for audits of citations, its labels; for audits of judges, the human
-        grades and their scale.
+        The audit to compare `new` with. Both must have the same column of groups and rule for ties.
+        Pairwise audits must have the same groups and rule for counting, audits of citations the
+        same labels, and audits of judges the same human grades and scale.
     *more : Audit
-        Further audits, whose runs are ranked together. Runs of one name get the names of their
-        audits' files too.
+        Further audits; the runs of all audits are ranked together. If runs have the same name, the
+        names of their audits' files are added.
     baseline_run : str, optional
         Instead of an old audit, the run of `new` to compare all its other runs with, such as the
-        one with a neutral prompt.
+        run with a neutral prompt.
     resamples, seed : int, optional
-        Bootstrap resamples; their random seed.
+        Number of bootstrap resamples; their random seed.
     correction : {"holm", "bonferroni"}, optional
-        Correct every p of the comparison together: Relative Δ, effectiveness and estimands, all
-        runs, measures and pairs. Of ranks: all pairs of runs on one question.
+        Correction of p for several tests. In a comparison, the p of all runs, measures, estimands
+        and pairs of groups are corrected together. For ranks, the p of all pairs of runs on one
+        question are.
     max_left_out : float, optional
-        Percentage of all queries that may be in only one of the two. They are left out and noted;
-        more are refused.
+        Largest percentage of all queries that may be in only one of the two audits. These queries
+        are left out with a note; more are refused.
     label_errors : str, LabelErrors or None, optional
         How often labels are wrong (``"ai:fpr=.02,fnr=.05"``); both audits are corrected for it
         first. Audits may be corrected already.
@@ -154,7 +157,8 @@ def compare(
     Returns
     -------
     Comparison, CitationComparison, JudgeDrift or RunRanks
-        ``compare(old, new)`` turns every difference round exactly.
+        The differences, or the ranks. ``compare(old, new)`` gives the exact negative of every
+        difference.
     """
     options = ComparisonOptions(
         resamples=resamples, seed=seed, correction=correction, max_left_out=max_left_out
@@ -179,7 +183,10 @@ def compare(
 
 
 def _refuse_unclear(new: Any, old: Any, baseline_run: str | None, *, has_more: bool) -> None:
-    """Refuse inputs that do not say what to compare with."""
+    """Refuse arguments that do not say what to compare with.
+
+    `has_more` says whether there are more than two audits.
+    """
     if has_more:
         if baseline_run is not None:
             raise UserError(
@@ -211,7 +218,7 @@ def _are_ranked(new: Any, old: Any, baseline_run: str | None) -> bool:
 def _ranks(
     audits: list[Any], options: ComparisonOptions, label_errors: str | LabelErrors | None
 ) -> RunRanks:
-    """Rank the runs of audits; refuse other results."""
+    """Rank the runs of all audits; refuse results that are no audits of rankings."""
     for audit in audits:
         if not isinstance(audit, Audit):
             noun = audit.header.noun if isinstance(audit, Result) else type(audit).__name__

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.less_variation import with_less_variation
-from ranktilt.auditing.comparison.match import (
-    MAX_LEFT_OUT,
-    change_tasks,
-    estimand_tasks,
-    match,
-)
+from ranktilt.auditing.comparison.match import match
 from ranktilt.auditing.comparison.notes import change_notes, match_notes, warnings_of_both
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.primary import primary_question
 from ranktilt.auditing.comparison.provenance import comparison_spec
 from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.comparison.tasks import change_tasks, estimand_tasks
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.label_errors.changes import observed_differences, with_rate_errors
 from ranktilt.auditing.label_errors.notes import correction_notes
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
+from ranktilt.auditing.significance import contrast_changes, correct_p_values, mean_changes
 
 
 def compare_audits(
     new: Audit, old: Audit, options: ComparisonOptions, *, baseline_run: str | None = None
 ) -> Comparison:
-    """Return how tilts, effectiveness and answers of the card changed from `old` to `new`.
+    """Return how tilts, effectiveness and other answers changed from `old` to `new`.
 
-    All p are corrected together.
+    A tilt is Relative Δ of one run. All p are corrected together. With a `baseline_run`, all other
+    runs of `new` are compared with it.
     """
     matched = match(new, old, baseline_run=baseline_run, max_left_out=options.max_left_out)
     resamples, seed = options.resamples, options.seed
@@ -39,8 +37,8 @@ def compare_audits(
     changes = [
         with_less_variation(change, new, old) for change in (*tilts, *effectiveness, *estimates)
     ]
-    # One family of tests: corrected together, and divided again in the same order.
-    corrected_changes = corrected(changes, options.correction)
+    # All p are corrected in one list, which is then cut into the three tables again.
+    corrected_changes = correct_p_values(changes, options.correction)
     tilts_end = len(tilts)
     effectiveness_end = tilts_end + len(effectiveness)
     corrected_tilts = corrected_changes[:tilts_end]

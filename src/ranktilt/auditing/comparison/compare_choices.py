@@ -10,7 +10,7 @@ from ranktilt.auditing.comparison.provenance import comparison_spec
 from ranktilt.auditing.comparison.result import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import corrected
+from ranktilt.auditing.significance import correct_p_values
 from ranktilt.data.notes.comparisons import OtherPairsDrawn
 from ranktilt.errors import UserError
 
@@ -18,12 +18,15 @@ from ranktilt.errors import UserError
 def compare_choices(
     new: Audit | PairwiseAudit, old: Audit | PairwiseAudit | None, options: ComparisonOptions
 ) -> Comparison:
-    """Compare two models' choices on the same queries' pairs, each kind separately."""
+    """Compare the choices of two models between pairs of documents, for the same queries.
+
+    Each kind of pairs, by which of its documents are relevant, is compared separately.
+    """
     if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
         raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
     matched = match_choices(new, old, max_left_out=options.max_left_out)
     changes = choice_changes(list(matched.tasks), resamples=options.resamples, seed=options.seed)
-    rows = corrected(changes, options.correction)
+    rows = correct_p_values(changes, options.correction)
     spec = {
         **comparison_spec(new, old, rows, options),
         **{name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec},

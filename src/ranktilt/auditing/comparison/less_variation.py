@@ -1,11 +1,13 @@
-"""Attach to a change how many lists could have come out differently.
+"""Add to a change how many lists could have come out differently.
 
-A change shows that no tilt grew only if both of its runs could have favoured somebody.
+A list is fixed, for example, if all its documents are tied. That a change is small is a finding
+only if both runs have enough lists that could have favoured a group.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
@@ -14,12 +16,12 @@ from ranktilt.statistics.variation import Variation
 
 def with_less_variation(change: Change, new: Audit, old: Audit) -> Change:
     """Return a change with the variation of that run in which fewer lists could vary."""
-    sides = [
+    variations = [
         _variation(new, change.run, change.measure),
         _variation(old, change.old_run, change.measure),
     ]
-    known = [side for side in sides if side is not None]
-    return replace(change, variation=min(known, key=lambda side: side.share, default=None))
+    known = [variation for variation in variations if variation is not None]
+    return replace(change, variation=min(known, key=attrgetter("share"), default=None))
 
 
 def _variation(audit: Audit, run: str, measure: str) -> Variation | None:

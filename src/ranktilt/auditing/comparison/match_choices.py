@@ -1,4 +1,9 @@
-"""Match the choices of two models: the same kinds of pairs, for the same queries."""
+"""Match the choices of two models: the same kinds of pairs, for the same queries.
+
+A pairwise audit lets a model choose between two documents, one *protected* and one *unprotected*.
+The *kind* of a pair says which of the two are relevant. A model's preference is the share of its
+choices that take the protected document.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.comparison.match import CommonQueries, common_queries
+from ranktilt.auditing.comparison.common_queries import CommonQueries, common_queries
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.pairwise.pairs import KINDS, Kind
 from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
@@ -32,20 +37,23 @@ class ChoiceMatch:
     """The choices of two models, matched."""
 
     tasks: tuple[ChangeTask, ...]
-    """Comparison of each kind of pairs that both have."""
+    """Values per query of both models, for each kind of pairs that both were asked about."""
     notes: tuple[Note, ...]
-    """Notes on what only one of them holds."""
+    """Notes on what only one of the two audits holds."""
     queries_left_out: int
-    """Queries that only one of them holds, for the kind that has most of them."""
+    """Number of queries that only one audit holds, for the kind of pairs with most of them."""
 
 
 def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float) -> ChoiceMatch:
     """Match the choices of two models for each kind of pairs.
 
-    Only queries that both hold for this kind count.
+    Only queries that both audits hold for this kind count; at most `max_left_out` percent of all
+    may be in one of them only.
     """
     _refuse_other_choices(new, old)
-    tasks, notes, left_out = list[ChangeTask](), list[Note](), 0
+    tasks: list[ChangeTask] = []
+    notes: list[Note] = []
+    left_out = 0
     for kind in KINDS:
         new_rows, old_rows = _of_kind(new, kind), _of_kind(old, kind)
         if not new_rows and not old_rows:
@@ -64,7 +72,7 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
 
 
 def _of_kind(audit: PairwiseAudit, kind: Kind) -> list[QueryChoices]:
-    """Return the choices of one kind of pairs."""
+    """Return the choices between pairs of one kind, query by query."""
     return [row for row in audit.by_query if row.kind == kind]
 
 
@@ -82,7 +90,7 @@ def _common_queries(
 
 
 def _no_common_kind(notes: Sequence[Note]) -> UserError:
-    """Return the refusal of audits that have no kind of pairs in common."""
+    """Return the error that two audits have no kind of pairs in common; `notes` say why."""
     if not notes:
         return UserError(
             "the pairwise audits have no choices per query; run both again (ranktilt pairwise)"
@@ -111,16 +119,16 @@ def _refuse_other_choices(new: PairwiseAudit, old: PairwiseAudit) -> None:
 def _choice_task(
     new: PairwiseAudit, old: PairwiseAudit, common: CommonQueries, kind: Kind
 ) -> ChangeTask:
-    """Compare what two models chose of one kind of pairs, in the same queries."""
-    new_of_kind, old_of_kind = _of_kind(new, kind), _of_kind(old, kind)
-    at_new, at_old = common.rows
-    new_rows = [new_of_kind[row] for row in at_new]
+    """Return the task that compares two models' choices between pairs of one kind."""
+    new_choices, old_choices = _of_kind(new, kind), _of_kind(old, kind)
+    new_indexes, old_indexes = common.rows
+    new_rows = [new_choices[index] for index in new_indexes]
+    old_rows = [old_choices[index] for index in old_indexes]
     estimand = replace(Preference, pairs=kind)
-    new_sample = _sample(new, new_rows, estimand)
-    old_sample = _sample(old, [old_of_kind[row] for row in at_old], estimand)
+    new_sample, old_sample = _sample(new, new_rows, estimand), _sample(old, old_rows, estimand)
     task = contrast_task(new_sample, old_sample)
     if not (new.by_pair and old.by_pair):
-        return task
+        return task  # without single pairs, only queries make the difference uncertain
     queries = [row.query for row in new_rows]
     variance = _choice_variance((new, old), (new_sample, old_sample), kind, queries)
     return replace(task, known_variance=variance)
@@ -129,11 +137,16 @@ def _choice_task(
 def _choice_variance(
     audits: Sequence[PairwiseAudit], samples: Sequence[Sample], kind: str, queries: Sequence[str]
 ) -> TwoWayVariance:
-    """Return the variance of a difference of preferences over queries and documents."""
+    """Return the variance of a difference of preferences over other queries and documents.
+
+    `audits` and `samples` are the new one and the old one; `queries` are the ids of the rows of
+    both samples.
+    """
     frames = []
-    counts = np.logical_and(*(sample.mask for sample in samples))
+    is_counted = np.logical_and(*(sample.mask for sample in samples))
     numbers = pl.DataFrame({"query": queries, "number": np.arange(len(queries))})
-    numbers = numbers.filter(pl.Series(counts, dtype=pl.Boolean))
+    numbers = numbers.filter(pl.Series(is_counted, dtype=pl.Boolean))
+    # What a pair adds to new − old: its residual, with the sign of the audit.
     for sign, audit in zip((1.0, -1.0), audits, strict=True):
         [table] = (table for table in audit.by_pair if table.kind == kind)
         frame = pl.DataFrame(
@@ -159,7 +172,10 @@ def _choice_variance(
 def _sample(
     audit: PairwiseAudit, rows: Sequence[QueryChoices], estimand: PreferenceOfPairs
 ) -> Sample:
-    """Make the sample of what one model chose of one kind of pairs, in the order of `rows`."""
+    """Return the sample of one model's choices between pairs of one kind, in the order of `rows`.
+
+    Its value is half of (protected − unprotected) / all choices: the preference minus one half.
+    """
     protected = np.array([row.protected for row in rows], dtype=np.float64)
     unprotected = np.array([row.unprotected for row in rows], dtype=np.float64)
     return Sample(
@@ -173,9 +189,9 @@ def _sample(
 
 
 def choice_changes(tasks: list[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare the preferences, both models resampled together.
+    """Compare the preferences of two models, which are resampled together.
 
-    The details of each change are the intervals of both models' preferences.
+    The details of each change are the intervals of both models' preferences, minus one half.
     """
     changes = []
     for task, change in zip(

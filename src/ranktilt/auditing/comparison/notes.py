@@ -1,4 +1,7 @@
-"""Notes of a comparison: what its reader should know."""
+"""Notes of a comparison: what its reader should know.
+
+A function here decides which notes apply; `reporting/sentences/notes` has their words.
+"""
 
 from __future__ import annotations
 
@@ -19,36 +22,46 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 
 def warnings_of_both(new: Sequence[Note], old: Sequence[Note]) -> tuple[Note, ...]:
-    """List the warnings of both results once, and then those of one result alone."""
-    both = [note for note in new if note in old]
-    warnings = list(warnings_of(both))
+    """Return the warnings that both results have, and then those that only one of them has.
+
+    The latter say which result they are about, the new or the old one.
+    """
+    shared = [note for note in new if note in old]
+    warnings = list(warnings_of(shared))
     for side, notes in (("new", new), ("old", old)):
-        warnings += [note.within("side", side) for note in warnings_of(notes) if note not in both]
+        warnings += [note.within("side", side) for note in warnings_of(notes) if note not in shared]
     return tuple(warnings)
 
 
 def change_notes(
     contrasts: Sequence[Change], means: Sequence[Change], resamples: int
 ) -> Iterator[Note]:
-    """Note what a comparison leaves out or has few data for, and where its tilts have a median."""
-    yield from _undefined(contrasts)
+    """Yield the notes on changes: what is undefined, rests on few queries, or has medians.
+
+    `contrasts` are changes of answers about groups, and `means` those of effectiveness. The tilts
+    of groups that are no twins are measured from medians under random labels.
+    """
+    yield from _undefined_notes(contrasts)
     fewest = min((change.queries for change in (*contrasts, *means)), default=FEW_QUERIES)
     if fewest < FEW_QUERIES:
         yield FewQueriesCompared(queries=fewest)
     dropped = [change.dropped for change in contrasts if change.queries >= FEWEST_ROWS]
     if any(dropped):
         yield ChangeResamplesDropped(dropped=max(dropped), resamples=resamples)
-    uneven = dict.fromkeys(
+    pairs_with_medians = dict.fromkeys(
         GroupPair(a=change.a, b=change.b)
         for change in contrasts
         if not change.twins and change.estimand.sided and _is_from_medians(change)
     )
-    if uneven:
-        yield TiltsFromMedians(pairs=tuple(uneven))
+    if pairs_with_medians:
+        yield TiltsFromMedians(pairs=tuple(pairs_with_medians))
 
 
 def match_notes(matched: Match) -> Iterator[Note]:
-    """Give the notes of a match, and note pairs of runs with different numbers of repeats."""
+    """Yield the notes of a match, and those on pairs of runs with different numbers of repeats.
+
+    A repeat is one of several rankings by the same ranker.
+    """
     yield from matched.notes
     yield from repeat_count_notes(matched)
 
@@ -65,23 +78,25 @@ def repeat_count_notes(matched: Match) -> Iterator[RepeatCountsDiffer]:
 
 
 def _is_from_medians(change: Change) -> bool:
-    """Return whether medians are neutral, as where neither run has twins; see `neutral_values`."""
+    """Return whether a neutral value is a median, and not the neutral value of the estimand."""
     neutral = change.estimand.neutral
     return not change.neutral_new == change.neutral_old == neutral
 
 
-def _undefined(contrasts: Sequence[Change]) -> Iterator[Note]:
+def _undefined_notes(contrasts: Sequence[Change]) -> Iterator[Note]:
     """Note in how many queries each question is not defined under both runs.
 
-    Of a pair of groups only the largest number is noted.
+    The measures of Relative Δ share a note for each pair of groups, with the largest number.
     """
-    most: dict[tuple[GroupPair | None, str], Change] = {}
+    largest: dict[tuple[GroupPair | None, str], Change] = {}
+    # In rising order, so that the largest number of a key remains.
     for change in sorted(contrasts, key=attrgetter("excluded")):
         if not change.excluded:
             continue
         groups = GroupPair(a=change.a, b=change.b) if change.of_tilt else None
-        most[groups, "" if change.of_tilt else change.name] = change
-    for (groups, question), change in most.items():
+        question = "" if change.of_tilt else change.name
+        largest[groups, question] = change
+    for (groups, question), change in largest.items():
         yield ChangeUndefined(
             groups=groups,
             question=question,

@@ -11,13 +11,14 @@ from ranktilt.statistics.correction import CORRECTIONS
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions:
-    """Options for testing changes; `ranktilt.compare` explains each field."""
+    """Options for testing changes; those of `ranktilt.compare`."""
 
     resamples: int
     """Number of bootstrap resamples."""
     seed: int
+    """Random seed."""
     correction: str
-    """Correction for several tests."""
+    """Correction for several tests: ``holm`` or ``bonferroni``."""
     max_left_out: float
     """Largest percentage of queries that only one result may hold."""
 

@@ -1,4 +1,8 @@
-"""The question that a comparison answers first: the primary one of its audits."""
+"""The question that a comparison answers first: the primary question of its audits.
+
+A question is written in its notation, such as ``nDCG@10``, which stands for Relative Δ of that
+measure, or ``Share@10``.
+"""
 
 from __future__ import annotations
 
@@ -17,39 +21,46 @@ class PrimaryQuestion:
     """The question that a comparison answers first."""
 
     compared: str | None
-    """Its notation; None where nothing is compared."""
+    """Notation of the question; None where nothing is compared."""
     notes: tuple[Note, ...] = ()
-    """Why it is not the primary question of both audits."""
+    """Notes that say why it is not the primary question of both audits."""
 
 
 def primary_question(new: Audit, old: Audit, changes: Sequence[Change]) -> PrimaryQuestion:
-    """Choose the question that a comparison answers first.
+    """Return the question that a comparison answers first.
 
-    It is the new audit's primary question, or else the old one's, if the changes have it.
+    It is the new audit's primary question, else that of the old audit, if the changes answer it.
+    Else it is the usual primary question among those that the changes answer.
     """
-    questions = (primary_notation(new), primary_notation(old))
-    compared = {change.measure for change in changes}
-    known = [question for question in questions if question in compared]
-    if not known:
-        # Relative Δ stands for its measure, whose effectiveness is compared too.
+    new_question, old_question = primary_notation(new), primary_notation(old)
+    answered = {change.measure for change in changes}
+    candidates = [question for question in (new_question, old_question) if question in answered]
+    if not candidates:
+        # A Relative Δ needs no consideration: the effectiveness on its measure is compared too, and
+        # has the same notation.
         estimands = [change.estimand for change in changes if not change.of_tilt]
         usual = usual_primary(estimands)
         first = None if usual is None else repr(usual)
-        return PrimaryQuestion(compared=first, notes=_unknown(questions, first))
-    if questions[0] == questions[1]:
-        return PrimaryQuestion(compared=known[0])
-    note = PrimaryQuestionsDiffer(new=questions[0], old=questions[1], compared=known[0])
-    return PrimaryQuestion(compared=known[0], notes=(note,))
+        notes = _not_compared((new_question, old_question), first)
+        return PrimaryQuestion(compared=first, notes=notes)
+    if new_question == old_question:
+        return PrimaryQuestion(compared=candidates[0])
+    note = PrimaryQuestionsDiffer(new=new_question, old=old_question, compared=candidates[0])
+    return PrimaryQuestion(compared=candidates[0], notes=(note,))
 
 
 def primary_notation(audit: Audit) -> str:
-    """Return the notation of an audit's primary question, or of its first measure."""
+    """Return the notation of an audit's primary question, or of the measure that is printed first.
+
+    Empty if it has neither.
+    """
     if audit.primary is not None:
         return repr(audit.primary)
     return repr(audit.primary_measure) if audit.measures else ""
 
 
-def _unknown(questions: tuple[str, str], first: str | None) -> tuple[Note, ...]:
+def _not_compared(questions: tuple[str, str], first: str | None) -> tuple[Note, ...]:
+    """Note that no primary question is compared, and which question comes first instead."""
     names = tuple(dict.fromkeys(question for question in questions if question))
     if not names or first is None:
         return ()

@@ -19,7 +19,10 @@ def comparison_spec(
     rows: Sequence[Change],
     options: ComparisonOptions,
 ) -> dict[str, Any]:
-    """Return the options, the number of tests in the family, and the commands behind both."""
+    """Return the options, the number of tests, and the commands behind both audits.
+
+    `rows` are the changes whose p are corrected together.
+    """
     return {
         "correction": options.correction,
         "resamples": options.resamples,
@@ -31,11 +34,11 @@ def comparison_spec(
 
 
 def audit_spec(audit: Audit | PairwiseAudit) -> dict[str, Any]:
-    """Return what the comparison records of an audit.
+    """Return what a comparison records about an audit.
 
-    These are its command, the version of RankTilt (key ``ranktilt``) and its collection; first of
-    all its file, if it was loaded from one. Runs with repeats, which only an audit reads, are named
-    under ``repeated``.
+    These are its file, if it was loaded from one, its command, the version of RankTilt (key
+    ``ranktilt``) and its collection. The names of runs with repeats, which are several rankings by
+    one ranker, are under ``repeated``.
     """
     names = ("command", "ranktilt", "collection")
     spec = {name: audit.spec[name] for name in names if name in audit.spec}

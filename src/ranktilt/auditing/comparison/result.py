@@ -32,19 +32,19 @@ class ChangeVerdict:
     side: str | None
     """The group that the new run favours more, if a difference of tilts is shown."""
     changes: tuple[Change, ...]
-    """The change that the verdict is on; all of them where the runs are identical."""
+    """The change that the verdict is on; all changes of the two runs if these are identical."""
     is_of_several_pairs: bool
-    """Whether there are other pairs of groups."""
+    """Whether the comparison has other pairs of groups, too."""
     is_of_one_audit: bool
     """Whether both runs come from one audit."""
     leaves_out_queries: bool
     """Whether only one of the two results has some of the queries."""
     is_primary: bool
-    """Whether it is on the question that the comparison answers first."""
+    """Whether the verdict is on the question that the comparison answers first."""
 
     @property
     def primary(self) -> str:
-        """Notation of the questions."""
+        """Notations of the questions that the verdict is on."""
         return ", ".join(dict.fromkeys(change.measure for change in self.changes))
 
     @property
@@ -62,12 +62,12 @@ class ChangeVerdict:
 class Comparison(
     Result, format="ranktilt-comparison", version=1, noun="a comparison", command="ranktilt compare"
 ):
-    """The result of `compare`; immutable."""
+    """The result of `compare` for two audits, or for a baseline run and the others."""
 
     spec: Mapping[str, Any]
-    """Options, the number of tests in the family, and the commands behind both audits."""
+    """Options, the number of tests corrected together, and the commands behind both audits."""
     runs: tuple[RunPair, ...]
-    """New run and old run, pair by pair."""
+    """Pairs of a new and an old run."""
     measures: tuple[str, ...]
     """Measures of both audits."""
     pairs: tuple[Pair, ...]
@@ -81,14 +81,14 @@ class Comparison(
     estimates: tuple[Change, ...] = ()
     """Changes of other estimands of groups, such as ExposureRatio, for every run pair.
 
-    Of two pairwise audits, the changes of their preferences.
+    For two pairwise audits, these are the changes of the models' preferences.
     """
 
     @property
     def primary_measure(self) -> str | None:
-        """Measure of the effectiveness and Relative Δ that have verdicts; None without measures.
+        """Measure of which effectiveness and Relative Δ have verdicts; None without measures.
 
-        It is the primary question, where that is a measure, or else the deepest nDCG.
+        It is the primary question if that is a measure, else the nDCG with the largest cutoff.
         """
         if self.spec.get("primary") in self.measures:
             return str(self.spec["primary"])
@@ -98,8 +98,8 @@ class Comparison(
     def verdicts(self) -> list[ChangeVerdict]:
         """Return the verdicts for every run pair, those on the primary question first.
 
-        Others are on effectiveness, on Relative Δ where another question is primary, and on other
-        estimands.
+        The other verdicts are on effectiveness, on Relative Δ if that is not the primary question,
+        and on other estimands. Two runs without any difference have a single verdict.
         """
         verdicts = []
         for runs in self.runs:
@@ -111,23 +111,23 @@ class Comparison(
                 verdicts.append(self._verdict(runs, "identical", changes))
                 continue
             pairs = {(change.a, change.b) for change in changes if change.a != ALL}
-            for number, change in enumerate(changes):
+            for index, change in enumerate(changes):
                 kind: ChangeKind = "differs" if change.is_shown else "inconclusive"
                 verdict = self._verdict(
                     runs,
                     kind,
                     (change,),
                     is_of_several_pairs=change.a != ALL and len(pairs) > 1,
-                    is_primary=number < len(primary),
+                    is_primary=index < len(primary),
                 )
                 verdicts.append(verdict)
         return verdicts
 
     def primary_changes(self, runs: RunPair) -> list[Change]:
-        """Return how one run's answers to the primary question moved, pair by pair.
+        """Return the changes of one run's answers to the primary question, by pair of groups.
 
-        Without groups that is its effectiveness. Pairwise audits ask one question, of each kind of
-        pairs.
+        Without groups, the primary question is effectiveness. Pairwise audits have no primary
+        question: all their changes are returned.
         """
         if "primary" not in self.spec:
             return self.of_estimands(runs)
@@ -138,7 +138,7 @@ class Comparison(
         return []
 
     def _other_changes(self, runs: RunPair, primary: Sequence[Change]) -> list[Change]:
-        """Return the other changes of one run that have a verdict."""
+        """Return the changes of one run, other than `primary`, that have a verdict."""
         changes = [
             *_answers(self.effectiveness, runs, self.primary_measure),
             *_answers(self.tilts, runs, self.primary_measure),
@@ -171,13 +171,14 @@ class Comparison(
         )
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
-        """Return how one run's answers about groups moved."""
+        """Return the changes of one run's answers to other estimands about groups."""
         return [change for change in self.estimates if (change.run, change.old_run) == runs]
 
     def derived(self) -> dict[str, Any]:
-        """Return the changes as they are listed in files."""
+        """Return the changes as rows of the file, with their verdicts."""
+        no_margin = 0.0  # no change is called level
         effects = [
-            effect_row(change, 0.0)
+            effect_row(change, no_margin)
             for change in (*self.tilts, *self.effectiveness, *self.estimates)
         ]
         return {"effects": effects}
@@ -193,5 +194,5 @@ def _answers(changes: Sequence[Change], runs: RunPair, measure: str | None) -> l
 
 
 def _is_unchanged(change: Change) -> bool:
-    """Return whether a change is exactly 0; a rounding error, or one resample, is a change."""
+    """Return whether a change is exactly 0, and 0 in every resample, if there are any."""
     return change.value == 0 and (change.error == 0 or not change.has_interval)

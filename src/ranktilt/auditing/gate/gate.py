@@ -41,54 +41,58 @@ def gate(
 ) -> Gate:
     """Check an audit against limits, by the same rule as its verdicts.
 
-    The answer is checked against `max_tilt`. If its whole 95 % interval, ends included, lies within
-    `max_tilt` of its neutral value, it is *level*, or *within* the limit if it still shows a
-    favoured side. It is *tilted* if it shows a favoured side and the whole interval lies beyond a
-    limit; else *inconclusive*.
+    There are up to three checks for each answer:
 
-    The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the neutral values) is checked
-    against `min_effect`. It is resampled on the queries in both. It is *tilted* if the whole
-    interval lies above `min_effect`, which shows a larger growth; *level* if no part of it lies
-    above, which excludes one; else *inconclusive*. At `min_effect` 0, only an unchanged ranking or
-    a tilt that certainly shrank is level; to show "no worse than before", allow some points.
-
-    The change of effectiveness over all documents since `baseline` is checked against `max_loss`.
-    It is *level* if its whole interval lies above ``−max_loss``, which excludes a greater loss;
-    *tilted* if it lies below, which shows one; else *inconclusive*.
+    1. The tilt, which is the answer itself, is checked against `max_tilt`. If its whole 95 %
+       interval, ends included, lies within `max_tilt` of its neutral value, it is *level*, or
+       *within* the limit if it still shows a favoured group. It is *tilted* if it shows a favoured
+       group and the whole interval lies beyond a limit; else *inconclusive*.
+    2. The growth of the tilt since `baseline` is checked against `min_effect`. It is ``|Δ new| −
+       |Δ old|``, the difference of both distances from the neutral value, bootstrapped over the
+       queries of both audits. It is *tilted* if the whole interval lies above `min_effect`, which
+       shows a larger growth; *level* if no part of it lies above, which excludes a larger growth;
+       else *inconclusive*. At `min_effect` 0, only an unchanged ranking or a tilt that certainly
+       shrank is level; to show "no worse than before", allow some points.
+    3. The change of effectiveness over all documents since `baseline` is checked against
+       `max_loss`. It is *level* if its whole interval lies above ``−max_loss``, which excludes a
+       greater loss; *tilted* if it lies below, which shows a greater loss; else *inconclusive*.
 
     The worst outcome of all checks counts; an undefined tilt or growth is inconclusive.
 
     Parameters
     ----------
     audit : Audit or SourceAudits
-        With groups. With several sources, each is checked separately.
+        An audit with groups. With several sources, each is checked separately.
     max_tilt : float, str or None, optional
         Limit in percentage points, at least 0 and below 200, or with the unit of another estimand
         (``"2 ranks"``). None: 5 points, or no limit if you give a baseline.
     measures, runs, pairs : iterable, optional
-        What must pass: measures (by their Relative Δ) and other estimands of the audit; by default
-        its primary question, every run and every pair of groups.
+        What must pass: measures (by their Relative Δ) and other estimands of the audit, names of
+        runs, and pairs of groups. By default the primary question, every run and every pair.
     baseline : Audit, SourceAudits or None, optional
-        An earlier audit with the same runs (or one run, if this one has one), measures and pairs.
+        An earlier audit with the same measures, pairs and runs. If each audit has one run, the runs
+        may have different names.
     min_effect : float, optional
         Allowed growth in points, at least 0.
     max_loss : float or None, optional
-        Allowed loss of effectiveness in points, at least 0, on the measures in `measures`, or else
-        on the one that the audit prints first. None: effectiveness is not checked.
+        Allowed loss of effectiveness in points, at least 0, on the measures among `measures`. If
+        there are none, it is judged on the measure that the audit prints first. None: effectiveness
+        is not checked.
     max_left_out : float or None, optional
-        Percentage of all queries that may be in only one of audit and baseline. They are left out
-        of the growth and noted; more are refused. None: 10.
+        Largest percentage of all queries that may be in only one of audit and baseline. They are
+        left out of growth and loss with a note; more are refused. None: 10.
     inconclusive : {"fail", "pass"}, optional
         Exit code of an inconclusive outcome: 3 or 0.
     resamples, seed : int, optional
-        For the growth's bootstrap; the tilt's interval comes from the audit.
+        Bootstrap resamples of growth and loss; their random seed. The tilt's interval comes from
+        the audit.
     label_errors : str, LabelErrors or None, optional
-        How often labels are wrong (``"ai:fpr=.02,fnr=.05"``); audit and baseline are corrected for
-        it first. An audit may be corrected already.
+        How often labels are wrong (``"ai:fpr=.02,fnr=.05"``). Audit and baseline are corrected for
+        it first; an audit may be corrected already.
     """
     if label_errors is not None:
-        audit = _corrected(audit, label_errors)
-        baseline = None if baseline is None else _corrected(baseline, label_errors)
+        audit = _correct(audit, label_errors)
+        baseline = None if baseline is None else _correct(baseline, label_errors)
     options = GateOptions(
         max_tilt=None if max_tilt is None else read_margin(max_tilt, "--max-tilt"),
         min_effect=min_effect,
@@ -111,7 +115,7 @@ def gate(
     judged = [judge(gated_audit, options) for gated_audit in gated]
     rows = list(chain.from_iterable(judged_audit.rows for judged_audit in judged))
     notes = list(chain.from_iterable(judged_audit.notes for judged_audit in judged))
-    if not isinstance(audit, Audit):
+    if isinstance(audit, SourceAudits):  # run by run, and not source by source
         rows.sort(key=lambda row: audit.runs.index(row.run))
     notes += growth_notes(rows)
     spec = {**options.spec, "audit": audit.spec.get("command")}
@@ -120,7 +124,8 @@ def gate(
     return Gate(spec=spec, rows=tuple(rows), notes=tuple(dict.fromkeys(notes)))
 
 
-def _corrected(audit: Audit | SourceAudits, label_errors: str | LabelErrors) -> Audit:
+def _correct(audit: Audit | SourceAudits, label_errors: str | LabelErrors) -> Audit:
+    """Correct an audit for label errors; refuse audits of several sources."""
     if not isinstance(audit, Audit):
         raise UserError(
             "this audit ranks each source with the reference alone, and no label errors can be "

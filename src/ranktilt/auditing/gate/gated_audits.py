@@ -1,4 +1,4 @@
-"""The audits that a gate judges: one, or one for each source."""
+"""The audits that a gate judges: a single audit, or one for each of several sources."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ranktilt.measures.base import Estimand
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GatedAudit:
-    """An audit, the answers that must pass, and an earlier audit."""
+    """An audit, the answers that must pass, and the baseline."""
 
     audit: Audit
     """The audit to gate."""
     requirements: Requirements
     """Answers that must pass."""
     baseline: Audit | None
-    """An earlier audit; None without one."""
+    """An earlier audit to compare with; None if there is none."""
 
 
 def gated_audits(
@@ -36,6 +36,17 @@ def gated_audits(
 ) -> list[GatedAudit]:
     """Return the audits to gate; several sources are judged separately.
 
+    Parameters
+    ----------
+    audit : Audit or SourceAudits
+        The audit to gate.
+    baseline : Audit, SourceAudits or None
+        An earlier audit of the same kind.
+    measures, runs, pairs : iterable or None
+        What must pass; None for the primary question, all runs and all pairs of groups.
+    needs_judgments : bool
+        Whether effectiveness is judged too.
+
     Raises
     ------
     UserError
@@ -48,9 +59,9 @@ def gated_audits(
             "is a single audit"
         )
     if isinstance(audit, Audit):
-        audits = {"": audit}
+        audits = {"": audit}  # a single audit has no source
     else:
-        audits = _chosen_sources(audit, pairs)
+        audits = _audits_by_source(audit, pairs)
         pairs = None
     gated = []
     for source, audited in audits.items():
@@ -62,16 +73,18 @@ def gated_audits(
     return gated
 
 
-def _chosen_sources(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[str, Audit]:
-    """Return the audits of all sources, or of those that pairs compare with the reference."""
-    known = {compared.source: {audits.reference, compared.source} for compared in audits.sources}
+def _audits_by_source(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[str, Audit]:
+    """Return the audits of all sources, or of those that `pairs` compare with the reference."""
+    source_of_pair: dict[frozenset[str], str] = {}
+    for compared in audits.sources:
+        source_of_pair[frozenset((audits.reference, compared.source))] = compared.source
     if pairs is None:
-        return {source: audits.audit_of(source) for source in known}
-    chosen = {}
+        return {source: audits.audit_of(source) for source in source_of_pair.values()}
+    by_source = {}
     for pair in pairs:
-        source = next((source for source, sides in known.items() if set(pair) == sides), None)
+        source = source_of_pair.get(frozenset(pair))
         if source is None:
-            names = [f"{audits.reference},{source}" for source in known]
+            names = [f"{audits.reference},{known}" for known in source_of_pair.values()]
             raise unknown("pair of groups", ",".join(pair), names)
-        chosen[source] = audits.audit_of(source)
-    return chosen
+        by_source[source] = audits.audit_of(source)
+    return by_source

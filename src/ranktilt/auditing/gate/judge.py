@@ -1,4 +1,8 @@
-"""Judge one audit by the limits of a gate."""
+"""Judge one audit by the limits of a gate.
+
+A tilt is an answer of the audit; its growth is how much larger it is than in an earlier audit, the
+baseline.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class JudgedAudit:
 
 
 def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
-    """Judge the tilts of an audit, and their growth where there is a baseline."""
+    """Judge the tilts of an audit; with a baseline, also their growth and the effectiveness."""
     effects = gated.requirements.effects
     checks = _tilt_checks(effects, options.tilt_limit)
     corrections = (*correction_notes(gated.audit.notes), *observed_notes(effects))
@@ -39,28 +43,35 @@ def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
             effect_gate(effect, *effect_checks)
             for effect, effect_checks in zip(effects, checks, strict=True)
         ]
-        few = few_query_notes(effects, warnings)
-        return JudgedAudit(rows=tuple(rows), notes=(*warnings, *few))
+        notes = (*warnings, *few_query_notes(effects, warnings))
+        return JudgedAudit(rows=tuple(rows), notes=notes)
 
     since = SinceBaseline.from_audits(gated.audit, gated.baseline, options)
     changes = since.changes_of(effects)
     rows = [
-        effect_gate(effect, *effect_checks, since.growth(change))
+        effect_gate(effect, *effect_checks, since.check_growth(change))
         for effect, effect_checks, change in zip(effects, checks, changes, strict=True)
     ]
     runs = {effect.run for effect in effects}
     if options.max_loss is not None:
         measures = gated.requirements.loss_measures
-        rows += since.losses(options.max_loss, runs=runs, measures=measures)
-    before = [note for note in gated.baseline.notes if note not in warnings]
-    warnings = (*warnings, *notes_within(warnings_of(before), "baseline", "baseline"))
-    few = few_query_notes([*effects, *changes], warnings)
-    repeats = [note for note in repeat_count_notes(since.matched) if note.run in runs]
-    return JudgedAudit(rows=tuple(rows), notes=(*warnings, *since.matched.notes, *repeats, *few))
+        rows += since.loss_rows(options.max_loss, runs=runs, measures=measures)
+    baseline_notes = [note for note in gated.baseline.notes if note not in warnings]
+    warnings = (*warnings, *notes_within(warnings_of(baseline_notes), "baseline", "baseline"))
+    notes = (
+        *warnings,
+        *since.matched.notes,
+        *(note for note in repeat_count_notes(since.matched) if note.run in runs),
+        *few_query_notes([*effects, *changes], warnings),
+    )
+    return JudgedAudit(rows=tuple(rows), notes=notes)
 
 
 def _tilt_checks(effects: Sequence[Effect], limit: Margin | None) -> list[list[LimitCheck]]:
-    """Return the check of each effect; none where only a growth or a loss is judged."""
+    """Return a list with the check of each effect.
+
+    The lists are empty if `limit` is None: then only growth or a loss is judged.
+    """
     if limit is None:
         return [[] for _ in effects]
     for question in dict.fromkeys(effect.estimand for effect in effects):

@@ -1,4 +1,7 @@
-"""Checks of a tilt, its growth and a loss of effectiveness against what is allowed."""
+"""Checks of a tilt, its growth and a loss of effectiveness against their limits.
+
+The growth of a tilt is how much farther from its neutral value it is than in an earlier audit.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,7 @@ def printed_factor(effect: Effect) -> float:
 
 
 def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
-    """Check that a tilt is within ±`limit` of its neutral value, by the same rule as a verdict.
-
-    See `Effect.extent`.
-    """
+    """Check that a tilt is within ±`limit` of its neutral value, by the same rule as a verdict."""
     half, scale = half_width(tilt.estimand, limit), printed_factor(tilt)
     return LimitCheck(
         name="tilt",
@@ -44,7 +44,11 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
 
 
 def _tilt_outcome(tilt: Effect, limit: Margin) -> Outcome:
-    """Decide a check of a tilt."""
+    """Return the outcome of a check of a tilt.
+
+    ``level`` if the whole interval lies within the limit, or ``within`` if it also shows a favoured
+    group; ``tilted`` if it shows one and lies beyond the limit; else ``inconclusive``.
+    """
     is_defined = not math.isnan(tilt.value) and not math.isnan(tilt.neutral)
     if not is_defined or not tilt.has_interval or not tilt.testable:
         return "inconclusive"
@@ -59,7 +63,8 @@ def check_growth(
 ) -> LimitCheck:
     """Check that a tilt has not grown by more than `max_growth`: ``|Δ new| − |Δ old|``.
 
-    The limit is in points; 0 is a limit in any unit.
+    The limit is in points; 0 is a limit in any unit. `is_on_common_queries` says whether queries
+    that only one audit holds were left out.
     """
     scale = printed_factor(change)
     return LimitCheck(
@@ -78,8 +83,9 @@ def check_growth(
 
 
 def _growth_outcome(change: Change, max_growth: float) -> Outcome:
-    """Decide a check of a growth."""
-    # In the unit of `change`; 0 needs no conversion, which gives NaN where the unit is not points.
+    """Return the outcome of a check of a growth, whose interval decides alone."""
+    # The limit in the unit of `change`. 0 is not converted: that would give NaN for a unit other
+    # than points.
     ceiling = half_width(change.estimand, max_growth) if max_growth else 0.0
     if math.isnan(change.growth) or not change.testable:
         return "inconclusive"
@@ -93,7 +99,10 @@ def _growth_outcome(change: Change, max_growth: float) -> Outcome:
 def check_loss(
     change: Change, max_loss: float, *, is_on_common_queries: bool = False
 ) -> LimitCheck:
-    """Check that effectiveness has not fallen by more than `max_loss` points."""
+    """Check that effectiveness has not fallen by more than `max_loss` points.
+
+    `is_on_common_queries` says whether queries that only one audit holds were left out.
+    """
     return LimitCheck(
         name="loss",
         outcome=loss_outcome(change, max_loss),
@@ -110,7 +119,7 @@ def check_loss(
 
 
 def loss_outcome(change: Change, max_loss: float) -> Outcome:
-    """Decide whether a change of effectiveness keeps to a loss of at most `max_loss` points."""
+    """Return the outcome of a check that effectiveness has fallen by at most `max_loss` points."""
     if math.isnan(change.value) or not (change.testable and change.has_interval):
         return "inconclusive"
     if change.low >= -max_loss:

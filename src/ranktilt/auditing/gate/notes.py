@@ -14,7 +14,10 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
 
 def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
-    """Note how growths differ from differences, and that several are not corrected together."""
+    """Note that growths are no differences of tilts, and that several are not corrected together.
+
+    The growth of a tilt is the difference of both distances from the neutral value.
+    """
     checks = list(chain.from_iterable(row.checks for row in rows))
     growths = [check.checked_change for check in checks if check.name == "growth"]
     notes: list[Note] = []
@@ -26,9 +29,10 @@ def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
 
 
 def few_query_notes(effects: Sequence[Effect], warnings: Sequence[Note]) -> list[Note]:
-    """Note that answers and changes rest on few queries, unless the audit warned of it."""
+    """Note that answers and changes rest on few queries, unless `warnings` say so already."""
     fewest = min(effect.queries for effect in effects)
-    # An audit by relevance has said it of each pair of groups.
+    # Audits by relevance warn for each pair of groups. With fewer than `FEWEST_ROWS` queries there
+    # is no interval, and the warning says something else.
     has_warned = any(
         isinstance(note, FewQueries) and (note.queries < FEWEST_ROWS) == (fewest < FEWEST_ROWS)
         for note in warnings

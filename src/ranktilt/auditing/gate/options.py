@@ -6,30 +6,35 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ranktilt.auditing.comparison.match import MAX_LEFT_OUT
+from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.gate.limit_checks import LARGEST_DELTA
 from ranktilt.auditing.options import check_resamples
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 POLICIES = ("fail", "pass")
-"""What an inconclusive outcome does to a build."""
+"""What an inconclusive outcome can do to a build."""
+_LARGEST_LOSS = 100
+"""Largest possible loss of effectiveness, in points."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions:
-    """Limits of a gate, and how it resamples; see `gate`."""
+    """Limits of a gate, and options of its bootstrap; those of `gate`.
+
+    The baseline is an earlier audit to compare with.
+    """
 
     max_tilt: Margin | None
-    """Largest tilt, in points or with its unit; None for the default, see `tilt_limit`."""
+    """Largest tilt that passes, in points or with its unit; None for the default."""
     min_effect: float
-    """Smallest growth of a tilt since the baseline that counts, in points; less growth passes."""
+    """Largest growth of a tilt since the baseline that passes, in points."""
     max_loss: float | None
     """Largest loss of effectiveness since the baseline, in points; None if it is not checked."""
     max_left_out: float | None
     """Largest percentage of queries in one of audit and baseline only; None for the default."""
     inconclusive: str
-    """One of `POLICIES`."""
+    """What an inconclusive outcome does to a build, one of `POLICIES`."""
     resamples: int
     """Number of bootstrap resamples."""
     seed: int
@@ -53,7 +58,7 @@ class GateOptions:
     def spec(self) -> dict[str, Any]:
         """Options that a gate's report holds.
 
-        The limit on queries left out is not among them: there is no report where it is exceeded.
+        `max_left_out` is not among them: if it is exceeded, there is no report.
         """
         return {
             "max_tilt": self.tilt_limit,
@@ -83,16 +88,17 @@ class GateOptions:
                 f"--max-tilt: expected less than {LARGEST_DELTA:g}, the largest possible Relative "
                 f"Δ; got {self.max_tilt:g}"
             )
-        # A loss of 100 points is the largest there is, so that a limit of 100 would check nothing.
-        if self.max_loss is not None and not 0 <= self.max_loss < 100:
+        # A limit as large as the largest loss would check nothing.
+        if self.max_loss is not None and not 0 <= self.max_loss < _LARGEST_LOSS:
             raise UserError(
-                f"--max-loss: expected a number of points from 0 to 100, got {self.max_loss:g}"
+                f"--max-loss: expected a number of points from 0 to {_LARGEST_LOSS}, got "
+                f"{self.max_loss:g}"
             )
-        needs_baseline = {
+        uses_baseline = {
             "--min-effect": self.min_effect > 0,
             "--max-left-out": self.max_left_out is not None,
             "--max-loss": self.max_loss is not None,
         }
-        for option, is_used in needs_baseline.items():
-            if is_used and not self.has_baseline:
+        for option, is_named in uses_baseline.items():
+            if is_named and not self.has_baseline:
                 raise UserError(f"{option} needs a baseline: --baseline OLD.json")

@@ -12,7 +12,6 @@ from ranktilt.data.notes.base import Note
 from ranktilt.measures.margin import Margin
 
 Outcome = Literal["level", "within", "tilted", "inconclusive"]
-
 """Outcome of a check: ``within`` is a tilt that is shown, but smaller than the limit."""
 EXIT: dict[Outcome, int] = {"level": 0, "within": 0, "tilted": 1, "inconclusive": 3}
 """Exit code of the command line by outcome; 2 is that of wrong usage."""
@@ -22,20 +21,29 @@ _WORST_FIRST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level"
 
 @dataclass(frozen=True, kw_only=True)
 class LimitCheck:
-    """One check of a comparison against a limit: whether the tilt is small, or has not grown."""
+    """One check against a limit: whether a tilt is small, or has not grown, for example.
+
+    A change is measured since the baseline, an earlier result.
+    """
 
     name: Literal["tilt", "growth", "loss", "tau", "citations", "agreement", "shift", "gap growth"]
     """What is checked against the limit."""
     outcome: Outcome
     """Outcome; ``within`` is a tilt that is shown, but smaller than the limit."""
     value: float
-    """Value that was checked, by `name`.
+    """Value that was checked. What it is depends on `name`:
 
-    ``tilt``: the answer, in points or its own unit. ``growth``: how much farther from level it is
-    than in the baseline, in the same unit. ``loss``: the change of effectiveness in points.
-    ``tau``: τ-b of two rankings. Of judges since the baseline: ``agreement``, the change of κ, or
-    of τ-b; ``shift``, that of the mean grade; ``gap growth``, how much farther from 0 the grade gap
-    is, in grades.
+    - ``tilt``: the answer, in points or its own unit
+    - ``growth``: how much farther from its neutral value the tilt is than in the baseline, in the
+      same unit
+    - ``loss``: the change of effectiveness, in points
+    - ``tau``: rank correlation τ-b of two rankings
+    - ``citations``: how far a share of citations is from its neutral value, in points, or a ratio
+      in percent
+    - ``agreement``: for judges, the change of κ or τ-b
+    - ``shift``: for judges, the change of the mean grade
+    - ``gap growth``: for judges, how much farther from 0 the gap between two groups' grades is, in
+      grades
     """
     low: float
     """Lower end of the 95 % interval of `value`."""
@@ -46,9 +54,9 @@ class LimitCheck:
     ceiling: float
     """Largest allowed value; inf for ``loss`` and ``tau``."""
     queries: int | None = None
-    """Number of queries behind the value; None where it is `GateRow.queries`."""
+    """Number of queries behind the value; None if it is that of the row, `GateRow.queries`."""
     asked_limit: Margin = 0.0
-    """Largest tilt either way, largest growth, or largest loss that the caller allows."""
+    """Largest tilt (to either side), largest growth, or largest loss that the caller allows."""
     checked_tilt: Effect | None = None
     """The answer that was checked."""
     checked_change: Change | None = None
@@ -72,13 +80,13 @@ class GateRow:
     b: str
     """The second group."""
     queries: int
-    """Queries that the answer rests on."""
+    """Number of queries that the answer rests on."""
     checks: tuple[LimitCheck, ...]
     """Checks against limits."""
 
     @property
     def outcome(self) -> Outcome:
-        """Worst outcome of its checks; see `worst`."""
+        """Worst outcome of the row's checks."""
         return worst(check.outcome for check in self.checks)
 
     @property
@@ -100,7 +108,7 @@ class GateRow:
 class Gate(
     Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"
 ):
-    """The result of `gate`; immutable."""
+    """The result of `gate`."""
 
     spec: Mapping[str, Any]
     """Options of the gate, and the command behind the audit."""
@@ -111,12 +119,15 @@ class Gate(
 
     @property
     def outcome(self) -> Outcome:
-        """Worst outcome of all rows; see `worst`."""
+        """Worst outcome of all rows."""
         return worst(row.outcome for row in self.rows)
 
     @property
     def exit_code(self) -> int:
-        """0 level or within the limit, 1 tilted, 3 inconclusive (0 where inconclusive passes)."""
+        """Exit code of the command line.
+
+        0 for level or within the limit, 1 for tilted, 3 for inconclusive, or 0 if that passes.
+        """
         code = EXIT[self.outcome]
         return 0 if code == EXIT["inconclusive"] and self.passes_inconclusive else code
 
@@ -136,12 +147,12 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def worst_first(rows: Iterable[GateRow]) -> list[GateRow]:
-    """Put what fails before what passes; rows of one outcome stay in their order."""
+    """Sort rows by their outcome, the worst first; rows of one outcome stay in their order."""
     return sorted(rows, key=lambda row: _WORST_FIRST.index(row.outcome))
 
 
 def effect_gate(effect: Effect, *checks: LimitCheck) -> GateRow:
-    """Return the row of an effect that was checked."""
+    """Return the row of an effect, with the checks of it."""
     return GateRow(
         run=effect.run,
         measure=effect.measure,

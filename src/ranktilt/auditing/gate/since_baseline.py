@@ -1,4 +1,7 @@
-"""Changes since a baseline: the growth of each tilt, and a loss of effectiveness."""
+"""Changes since a baseline, an earlier audit: the growth of each tilt, and a loss of effectiveness.
+
+The growth of a tilt is how much farther from its neutral value it is than in the baseline.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ranktilt.auditing.comparison.less_variation import with_less_variation
-from ranktilt.auditing.comparison.match import Match, change_tasks, estimand_tasks, match
+from ranktilt.auditing.comparison.match import Match, match
+from ranktilt.auditing.comparison.tasks import change_tasks, estimand_tasks
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate.limit_checks import check_growth, check_loss
 from ranktilt.auditing.gate.options import GateOptions
@@ -22,7 +26,7 @@ from ranktilt.errors import UserError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SinceBaseline:
-    """An audit and an earlier one, over the queries that both have."""
+    """An audit and its baseline, over the queries that both have."""
 
     matched: Match
     """The two audits, matched."""
@@ -42,7 +46,7 @@ class SinceBaseline:
 
     @cached_property
     def changes(self) -> dict[EffectKey, Change]:
-        """Changes of all answers, seen from either side."""
+        """Changes of all answers, each with its groups in both orders."""
         matched, options = self.matched, self.options
         resamples, seed = options.resamples, options.seed
         tilt_tasks = change_tasks(matched, matched.pairs)
@@ -50,17 +54,17 @@ class SinceBaseline:
         estimates = contrast_changes(estimand_tasks(matched), resamples=resamples, seed=seed)
         changes: dict[EffectKey, Change] = {}
         for change in (*tilts, *with_rate_errors(matched, estimates)):
-            turned = change.swapped()
-            changes[effect_key(turned)] = turned
+            swapped = change.swapped()
+            changes[effect_key(swapped)] = swapped
             changes[effect_key(change)] = change
         return changes
 
     def changes_of(self, effects: Sequence[Effect]) -> list[Change]:
-        """Return how these answers changed; refuse those that the baseline lacks."""
-        _refuse_lacking(effects, self.changes)
+        """Return how these answers changed; refuse answers that the baseline lacks."""
+        _require_changes(effects, self.changes)
         return [self.changes[effect_key(effect)] for effect in effects]
 
-    def growth(self, change: Change) -> LimitCheck:
+    def check_growth(self, change: Change) -> LimitCheck:
         """Check whether a tilt has grown more than is allowed."""
         return check_growth(
             with_less_variation(change, self.matched.new, self.matched.old),
@@ -68,10 +72,10 @@ class SinceBaseline:
             is_on_common_queries=self.is_on_common_queries,
         )
 
-    def losses(
+    def loss_rows(
         self, max_loss: float, *, runs: set[str], measures: frozenset[str]
     ) -> Iterator[GateRow]:
-        """Judge the effectiveness of these runs on these measures, over all documents."""
+        """Yield a row for the effectiveness of each of these runs on each of these measures."""
         tasks = change_tasks(self.matched, [(ALL, ALL)])
         options = self.options
         for change in mean_changes(tasks, resamples=options.resamples, seed=options.seed):
@@ -80,8 +84,8 @@ class SinceBaseline:
                 yield effect_gate(change, loss)
 
 
-def _refuse_lacking(effects: Sequence[Effect], changes: Mapping[EffectKey, Change]) -> None:
-    """Refuse answers that must pass and have no growth.
+def _require_changes(effects: Sequence[Effect], changes: Mapping[EffectKey, Change]) -> None:
+    """Refuse answers that must pass, but of which no change is known.
 
     The baseline lacks them, or they are not stored query by query.
     """

@@ -1,4 +1,8 @@
-"""Group documents by a column, with one group for each label."""
+"""Group documents by a column, with one group for each label.
+
+A *label* is a value of the column; a cell may hold several (``Europe|Asia``). A *side* is a name
+that stands for a group or for all but one: ``Europe``, ``non-Europe`` or ``rest``.
+"""
 
 from __future__ import annotations
 
@@ -34,22 +38,33 @@ def grouping(
 ) -> Groups:
     """Group the documents by a column, or by bins of its numbers.
 
-    Groups are in the order of their names; under ``source``, human comes first. ``COLUMN:N`` makes
-    bins of numbers, ``length:N`` bins of the number of words; equal values are in one bin.
+    Groups are in the order of their names; for the column ``source``, human comes first.
 
-    Groups in `keep` stay apart. All others become one group if `keep` holds `REST` or a side such
-    as ``non-Europe``, or if there are more than `MOST_GROUPS`. A document of several groups
-    (``Europe|Asia``) then belongs to the first that stays apart; otherwise it belongs to no single
-    group.
+    Parameters
+    ----------
+    collection : Collection
+        The documents.
+    by : str or None
+        Column to group by; ``COLUMN:N`` makes N bins of its numbers, and ``length:N`` bins of the
+        number of words. Equal values are in one bin. None for no groups.
+    keep : iterable of str, optional
+        Groups that stay separate. All others become one group if `keep` holds `REST` or a side such
+        as ``non-Europe``, or if there are more than `MOST_GROUPS`. A document of several groups
+        (``Europe|Asia``) then belongs to the first that stays separate; otherwise it belongs to no
+        single group.
+    fewest : int, optional
+        Fewest groups. If it is 1, a single group is enough if some documents have no group.
 
-    Raises `UserError` for fewer groups than `fewest`. Where that is 1, one group is enough if some
-    documents have none.
+    Raises
+    ------
+    UserError
+        If there is no such column, or it makes too few or too many groups.
     """
     if by is None:
         no_group = np.full(collection.docs.height, -1)
         return Groups(by=None, names=(), code=no_group)
     keep = list(keep)
-    # A command checks the groups before it ranks and needs them again for the audit.
+    # A command needs the groups twice: it checks them before it ranks, and then audits.
     return collection.memo(
         ("groups", by, repr(keep), fewest),
         lambda: _make_groups(collection, by, keep, fewest=fewest),
@@ -63,14 +78,17 @@ def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: in
     columns = grouping_columns(collection)
     if by not in columns and ":" in by:
         return number_groups(collection, by, columns)
-    if by not in columns or collection.docs[by].dtype == pl.Binary:  # which holds raw JSON
+    if by not in columns or collection.docs[by].dtype == pl.Binary:  # binary columns hold raw JSON
         raise unknown("column to group by", by, [*columns, f"{LENGTH}:3"])
     groups = _label_groups(collection, by, keep, fewest=fewest)
     return _within_pool(groups, collection) if by == "source" else groups
 
 
 def _label_groups(collection: Collection, by: str, keep: list[str], *, fewest: int) -> Groups:
-    """Make a group of each label of a column; with labels to `keep`, all others may be one."""
+    """Make a group of each label of a column.
+
+    With labels to `keep`, all others may form one group together.
+    """
     column = known_labels(bare_labels(collection.docs[by]))
     label_lists = _label_lists(column) if by != "source" else None
     single_labels = column if label_lists is None else label_lists.explode()
@@ -91,14 +109,17 @@ def _label_groups(collection: Collection, by: str, keep: list[str], *, fewest: i
 
 
 def _within_pool(groups: Groups, collection: Collection) -> Groups:
-    """Take documents outside the pool out of their groups; see `Groups.outside`."""
+    """Take documents outside the pool out of their groups.
+
+    Only documents of the pool were candidates for a rewrite; the others have no twin by design.
+    """
     outside = _is_outside_pool(collection)
     return replace(groups, code=np.where(outside, -1, groups.code), outside=int(outside.sum()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _LabelGroups:
-    """Assignment of labels to groups."""
+    """The group of each label."""
 
     names: tuple[str, ...]
     """Names of the groups, in order."""
@@ -107,28 +128,32 @@ class _LabelGroups:
     merged: tuple[str, ...]
     """Labels that form the last group together."""
     rest: str
-    """Name of the group of all other labels; empty where they form no group."""
+    """Name of the group of all other labels; empty if they form no group."""
 
 
 def _group_labels(
     by: str, labels: Sequence[str], keep: Sequence[str], *, has_several: bool
 ) -> _LabelGroups:
-    """Assign each label of a column to a group; those to `keep` stay apart."""
+    """Assign each label of a column to a group; groups to `keep` stay separate.
+
+    `has_several` says whether a document may have several labels.
+    """
     # Sources form no unions or complements: only the name of a source, or REST, is a side.
     sides = [name for name in keep if by != "source" or name in (*labels, REST)]
-    side_of_label, rest = read_sides(sides, labels, by)
-    side_of = {label: side_of_label.get(label, label) for label in labels}
+    named_sides, rest = read_sides(sides, labels, by)
+    # A label that no side covers is a group of its own.
+    side_of_label = {label: named_sides.get(label, label) for label in labels}
     names, merged = _merge_others(
-        list(dict.fromkeys(side_of.values())),
-        [*keep, *side_of_label.values()],
+        list(dict.fromkeys(side_of_label.values())),
+        [*keep, *named_sides.values()],
         rest,
         renames_lone=has_several or rest != REST,
     )
-    if len(names) < 2 <= len(side_of) and names[0] in side_of_label.values():
+    if len(names) < 2 <= len(side_of_label) and names[0] in named_sides.values():
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
     index_of_side = {name: index for index, name in enumerate(names)}
     index_of_side |= dict.fromkeys(merged, len(names) - 1)
-    index_of = {label: index_of_side[side] for label, side in side_of.items()}
+    index_of = {label: index_of_side[side] for label, side in side_of_label.items()}
     return _LabelGroups(
         names=tuple(group_name(by, name) for name in names),
         index_of=index_of,
@@ -141,7 +166,7 @@ def _check_names(by: str, label_groups: _LabelGroups, column: pl.Series) -> None
     """Refuse too many groups, and a group with a reserved name."""
     names, merged = label_groups.names, label_groups.merged
     if len(names) > MOST_GROUPS:
-        count = len(names) + max(len(merged) - 1, 0)
+        group_count = len(names) + max(len(merged) - 1, 0)
         parts = parts_of_numbers(column)
         advice = "name some to compare (--pair A,B)"
         if parts:
@@ -149,7 +174,7 @@ def _check_names(by: str, label_groups: _LabelGroups, column: pl.Series) -> None
                 f"{parts_words(by, parts)}; ranktilt audit --by {by} asks about the number itself"
             )
         raise UserError(
-            f"column {by!r} makes {count} groups; expected at most {MOST_GROUPS}: {advice}"
+            f"column {by!r} makes {group_count} groups; expected at most {MOST_GROUPS}: {advice}"
         )
     if ALL in names:
         raise UserError(
@@ -159,30 +184,34 @@ def _check_names(by: str, label_groups: _LabelGroups, column: pl.Series) -> None
 
 
 def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -> str:
-    """Say why a column makes fewer than two groups: no document has a value, or all have one."""
-    file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
-    factor = next((name for name in collection.docs.columns if name.startswith("factor:")), None)
-    if by == "source" and not names and not factor:
+    """Say why a column makes fewer than two groups: no document has a value, or all have one.
+
+    `names` are those of the groups, at most one.
+    """
+    where = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
+    factors = [name for name in collection.docs.columns if name.startswith("factor:")]
+    if by == "source" and not names and not factors:
         advice = (
             "name the source of each document (field source, or --groups FILE), or measure all "
             "together (--by none)"
         )
-        return file + no_source(collection, advice=advice)
+        return where + no_source(collection, advice=advice)
     expected = (
         "two sources or more, such as human and llm"
         if by == "source"
         else f"two groups of {by} or more"
     )
-    came = f"only {by} {names[0]!r}" if names else f"no {by}"
-    message = f"{file}nothing to compare: {came}; expected {expected}"
-    if names and (unlabelled := collection.docs[by].null_count()):
+    fault = f"only {by} {names[0]!r}" if names else f"no {by}"
+    message = f"{where}nothing to compare: {fault}; expected {expected}"
+    unlabelled = collection.docs[by].null_count()
+    if names and unlabelled:
         message += f"; {counted(unlabelled, 'document has', 'documents have')} none"
-    if by == "source" and factor:
+    if by == "source" and factors:
         message += (
             "; its versions differ in factors: ranktilt explain DIR -r bm25 --by-factor, "
-            f"or --by {factor}"
+            f"or --by {factors[0]}"
         )
-    elif file and not collection.spec.get("label_file", {}).get("rest"):
+    elif where and not collection.spec.get("label_file", {}).get("rest"):
         message += "; label all others with --rest LABEL"
     return message
 
@@ -190,17 +219,26 @@ def _nothing_to_compare(collection: Collection, by: str, names: Sequence[str]) -
 def _merge_others(
     names: list[str], keep: Iterable[str], rest: str, *, renames_lone: bool
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return the names of the groups, and of those that are merged into the last one.
+    """Return the names of the groups, and of those that are merged into the last group.
 
-    The last group is called `rest`, unless that is empty. A single other group keeps its own name
-    unless `renames_lone`: where `rest` is a complement such as ``non-Europe``, or documents are of
-    several groups, `rest` holds other documents than that group.
+    Parameters
+    ----------
+    names : list of str
+        Names of all groups.
+    keep : iterable of str
+        Names of the groups that stay separate.
+    rest : str
+        Name of the last group; empty if the others are merged only where they are too many.
+    renames_lone : bool
+        Whether a single other group gets the name `rest`, too. It must if `rest` is a complement
+        such as ``non-Europe``, or if documents are of several groups: then `rest` holds other
+        documents than that group.
     """
     keep = list(keep)
     separate = [name for name in names if name in keep]
     merged = tuple(name for name in names if name not in keep)
-    is_rest_another_group = len(merged) > 1 or (renames_lone and bool(merged))
-    if rest and separate and is_rest_another_group:
+    needs_rest = len(merged) > 1 or (renames_lone and bool(merged))
+    if rest and separate and needs_rest:
         return [*separate, rest], merged
     if len(names) <= MOST_GROUPS or not keep:
         return names, ()
@@ -208,7 +246,7 @@ def _merge_others(
 
 
 def _label_lists(column: pl.Series) -> pl.Series | None:
-    """Split each value into its labels; None where every value is a single label."""
+    """Split each value into its labels; None if every value is a single label."""
     if column.dtype != pl.String or not column.str.contains(SEVERAL, literal=True).any():
         return None
     return split_labels(column).list.unique().list.sort()
@@ -225,31 +263,33 @@ def _groups_of_single_labels(by: str, label_groups: _LabelGroups, column: pl.Ser
 def _groups_of_label_lists(by: str, label_groups: _LabelGroups, label_lists: pl.Series) -> Groups:
     """Make groups of a column whose values may name several labels.
 
-    Where the last group is the rest, a document belongs to the first of its groups: one that names
-    Europe is of Europe, whatever else it names. Otherwise it belongs to a combination of groups.
+    If the last group is the rest, a document of several groups belongs to the first of them: a
+    document with the label Europe is of Europe, whatever its other labels are. Otherwise it belongs
+    to a combination of groups.
     """
     has_rest = label_groups.names[-1] == label_groups.rest
     row_count = len(label_lists)
     code = np.full(row_count, -1, dtype=np.int64)
     combination_of = np.full(row_count, -1, dtype=np.int64)
-    position_of = dict[tuple[int, ...], int]()
+    # Each combination of groups, with its index in the order in which combinations occur.
+    combinations: dict[tuple[int, ...], int] = {}
     for row, labels in enumerate(label_lists.to_list()):
-        members = tuple(sorted({label_groups.index_of[label] for label in labels or ()}))
-        if len(members) == 1 or (members and has_rest):
-            code[row] = members[0]
-        elif members:
-            combination_of[row] = position_of.setdefault(members, len(position_of))
+        indexes = tuple(sorted({label_groups.index_of[label] for label in labels or ()}))
+        if len(indexes) == 1 or (indexes and has_rest):
+            code[row] = indexes[0]
+        elif indexes:
+            combination_of[row] = combinations.setdefault(indexes, len(combinations))
     return Groups(
         by=by,
         names=label_groups.names,
         code=code,
-        combinations=tuple(position_of),
-        combination_of=combination_of if position_of else None,
+        combinations=tuple(combinations),
+        combination_of=combination_of if combinations else None,
     )
 
 
 def _is_outside_pool(collection: Collection) -> npt.NDArray[np.bool_]:
-    """Return whether each document is of an origin that is outside of the collection's pool."""
+    """Return whether each document is a version of a document outside the collection's pool."""
     docs = collection.docs
     if POOL not in docs.columns or docs[POOL].dtype != pl.Boolean:
         return np.zeros(docs.height, dtype=bool)

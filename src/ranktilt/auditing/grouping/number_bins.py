@@ -27,101 +27,116 @@ _THRESHOLD = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
 _HALF_NAMES = ("below {}", "{} and above")
 """Names of the two groups that a threshold makes."""
 _DIGITS = (4, 8, 17)
-"""Digits in the names of bins, tried in this order; 17 distinguish any two floats."""
+"""Numbers of digits in the names of bins, tried in this order; 17 distinguish any two floats."""
 
 
 def number_groups(collection: Collection, by: str, columns: Sequence[str]) -> Groups:
-    """Divide a column's numbers, or the texts' lengths, as ``COLUMN:N`` or ``COLUMN:VALUE`` says.
+    """Group documents by a column's numbers, or by the number of words of their texts.
 
-    Bins hold nearly the same number of documents; equal numbers are in one bin.
+    `by` is ``COLUMN:N`` for N bins, or ``COLUMN:VALUE`` for two groups below and above a value.
+    Bins hold nearly the same number of documents; equal numbers are in one bin. `columns` are those
+    that may be grouped by.
     """
-    name = by.rpartition(":")[0]
-    values = _numbers(collection, name, columns)
-    return divided_numbers(by, values, is_length=name not in columns)
+    column = by.rpartition(":")[0]
+    values = _numbers(collection, column, columns)
+    return divided_numbers(by, values, is_length=column not in columns)
 
 
 def divided_numbers(by: str, values: pl.Series, *, is_length: bool) -> Groups:
-    """Divide numbers, of documents or queries, as the end of ``COLUMN:N`` or ``COLUMN:VALUE`` says.
+    """Group documents or queries by their numbers.
 
-    `is_length` says that they are numbers of words, so that the names of groups need no column.
+    Parameters
+    ----------
+    by : str
+        ``COLUMN:N`` for N bins, or ``COLUMN:VALUE`` for two groups below and above a value.
+    values : polars.Series
+        The numbers; null for a document or query without one.
+    is_length : bool
+        Whether they are numbers of words. Then the groups' names say so (``3 to 9 words``), and
+        need no name of a column.
     """
-    name, _, number = by.rpartition(":")
+    column, _, number = by.rpartition(":")
     if _THRESHOLD.fullmatch(number):
-        groups = _halves(by, name, values, float(number), unit=" words" if is_length else "")
-        return groups if is_length else _with_column(groups, name)
+        groups = _halves(by, column, values, float(number), unit=" words" if is_length else "")
+        return groups if is_length else _with_column(groups, column)
     if not (number.isascii() and number.isdigit() and int(number) in BINS):
         raise UserError(
-            f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, or a value with a "
-            f"decimal point to split at, such as {name}:.5; got {number!r}"
+            f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {column}:3, or a value with a "
+            f"decimal point to split at, such as {column}:.5; got {number!r}"
         )
     known = values.drop_nulls().to_numpy()
     edges = _upper_edges(known, int(number))
     if len(edges) < int(number):
         raise UserError(
-            f"{by}: too few distinct values of {name} for {number} bins: {len(np.unique(known))}"
+            f"{by}: too few distinct values of {column} for {number} bins: {len(np.unique(known))}"
         )
     known_code = np.searchsorted(edges, known)
     lowest = [known[known_code == index].min() for index in range(len(edges))]
     names = _bin_names(list(zip(lowest, edges, strict=True)))
     if is_length:
-        names = [f"{count} {'word' if count == '1' else 'words'}" for count in names]
+        names = [f"{name} {'word' if name == '1' else 'words'}" for name in names]
     code = np.full(len(values), -1)
     code[values.is_not_null().to_numpy()] = known_code
-    groups = Groups(by=name, names=tuple(names), code=code)
-    return groups if is_length else _with_column(groups, name)
+    groups = Groups(by=column, names=tuple(names), code=code)
+    return groups if is_length else _with_column(groups, column)
 
 
 def _with_column(groups: Groups, column: str) -> Groups:
-    """Put the column before each bin, which says nothing by itself: ``year 2010 to 2014``."""
+    """Put the name of the column before the name of each group: ``year 2010 to 2014``."""
     return replace(groups, names=tuple(f"{column} {name}" for name in groups.names))
 
 
-def _numbers(collection: Collection, name: str, columns: Sequence[str]) -> pl.Series:
-    """Return the numbers of a column, even if written as text; for ``length``, word counts.
+def _numbers(collection: Collection, column: str, columns: Sequence[str]) -> pl.Series:
+    """Return the numbers of a column, even if written as text.
 
-    A column that is called ``length`` comes before the word counts.
+    For ``length``, these are the numbers of words, unless a column has this name.
     """
-    if name in columns:
-        values = as_numbers(known_labels(bare_labels(collection.docs[name])))
+    if column in columns:
+        values = as_numbers(known_labels(bare_labels(collection.docs[column])))
         if values.dtype.is_numeric():
             return values
-    elif name == LENGTH:
+    elif column == LENGTH:
         values = collection.memo("words", lambda: words(collection.docs["text"]))
         return values.set(values == 0, None)
     numeric_columns = [
-        column
-        for column in columns
-        if as_numbers(known_labels(bare_labels(collection.docs[column]))).dtype.is_numeric()
+        name
+        for name in columns
+        if as_numbers(known_labels(bare_labels(collection.docs[name]))).dtype.is_numeric()
     ]
-    # Without repetition, since a column may itself be called length.
+    # Each once, since a column may itself be called length.
     choices = dict.fromkeys([*numeric_columns, LENGTH])
-    raise unknown("column of numbers to group by", name, choices)
+    raise unknown("column of numbers to group by", column, choices)
 
 
-def _halves(by: str, name: str, values: pl.Series, edge: float, *, unit: str) -> Groups:
-    """Divide numbers in two: those below an edge, and those equal to it or above."""
-    is_above = values >= edge
+def _halves(by: str, column: str, values: pl.Series, threshold: float, *, unit: str) -> Groups:
+    """Divide numbers in two: those below a threshold, and those equal to it or above.
+
+    `by` begins messages, and `unit` follows the threshold in the names of the groups.
+    """
+    is_above = values >= threshold
     count_above = int(is_above.sum())
     known_count = len(values) - values.null_count()
     if count_above in (0, known_count):
         if count_above:
-            side, end, furthest = "at or above", "lowest", values.min()
+            position, end, value = "at or above", "lowest", values.min()
         else:
-            side, end, furthest = "below", "highest", values.max()
-        extreme = f"{end}: {short_number(float(furthest))}"  # type: ignore[arg-type]
+            position, end, value = "below", "highest", values.max()
+        extreme = f"{end}: {short_number(float(value))}"  # type: ignore[arg-type]
         raise UserError(
-            f"{by}: every {name} is {side} {short_number(edge)} ({extreme}); "
+            f"{by}: every {column} is {position} {short_number(threshold)} ({extreme}); "
             "expected values on both sides"
         )
-    names = tuple(name_format.format(f"{short_number(edge)}{unit}") for name_format in _HALF_NAMES)
+    threshold_text = f"{short_number(threshold)}{unit}"
+    names = tuple(name_format.format(threshold_text) for name_format in _HALF_NAMES)
     code = is_above.cast(pl.Int64).fill_null(-1).to_numpy()
-    return Groups(by=name, names=names, code=code)
+    return Groups(by=column, names=names, code=code)
 
 
 def _upper_edges(values: npt.NDArray[Any], bin_count: int) -> npt.NDArray[Any]:
-    """Return the highest value of each bin.
+    """Return the highest value of each bin, if `bin_count` bins hold equally many values.
 
-    There are fewer than `bin_count` where equal values fill a bin and empty the next.
+    There are fewer bins if so many values are equal that they fill a bin, and the next one is
+    empty.
     """
     if not len(values):
         return values
@@ -131,7 +146,7 @@ def _upper_edges(values: npt.NDArray[Any], bin_count: int) -> npt.NDArray[Any]:
 
 def _bin_names(bounds: Sequence[tuple[Any, Any]]) -> list[str]:
     """Name each bin by its lowest and highest value, with enough digits that the names differ."""
-    names = list[str]()
+    names: list[str] = []
     for digits in _DIGITS:
         names = [_bin_name(low, high, digits) for low, high in bounds]
         if len(set(names)) == len(names):

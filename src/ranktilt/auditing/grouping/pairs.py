@@ -1,4 +1,7 @@
-"""Choose the pairs of groups to compare."""
+"""Choose the pairs of groups to compare.
+
+In a pair, ``rest`` (`REST`) stands for all documents of other groups.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,22 @@ def grouped_pairs(
 ) -> tuple[Groups, tuple[Pair, ...]]:
     """Group the documents, and choose the pairs of groups to compare.
 
-    See `grouping` and `choose_pairs`.
+    Parameters
+    ----------
+    collection : Collection
+        The documents.
+    by : str or None
+        Column to group by, or bins of its numbers as ``COLUMN:N``; None for no groups.
+    pairs : iterable of (str, str), or None
+        Pairs of groups to compare; None for all pairs.
+    fewest : int, optional
+        Fewest groups.
+
+    Raises
+    ------
+    UserError
+        If there are fewer groups than `fewest`, a pair is not of two different groups, or there are
+        too many pairs.
     """
     pairs = None if pairs is None else list(pairs)
     keep: list[str] = []
@@ -39,14 +57,16 @@ def grouped_pairs(
 
 
 def _without_rest(pair: Any, groups: Groups) -> Any:
-    """Replace the rest in a pair by the second group where there are only two.
+    """Return a pair of a group and ``rest`` with the name of the other group for ``rest``.
 
-    Pairs that `choose_pairs` will refuse stay as they are.
+    This is for collections with two groups; other pairs, and those that `choose_pairs` will refuse,
+    are returned as they are.
     """
     if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
         return pair
     index = groups.index(next(name for name in pair if name != REST))
-    return tuple(groups.names[1 - index if name == REST else index] for name in pair)
+    other_index = 1 - index
+    return tuple(groups.names[other_index if name == REST else index] for name in pair)
 
 
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
@@ -56,7 +76,7 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
         if len(groups.names) > MOST_PAIRED:
             raise UserError(
                 f"{groups.by} makes {len(groups.names)} groups, {len(all_pairs)} pairs; all pairs "
-                f"are compared only up to {MOST_PAIRED} groups: {_ways_on(groups)}"
+                f"are compared only up to {MOST_PAIRED} groups: {_remedy(groups)}"
             )
         return all_pairs
     pairs = list(pairs)
@@ -75,8 +95,8 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
     return chosen
 
 
-def _ways_on(groups: Groups) -> str:
-    """Say what to do where there are too many groups to compare."""
+def _remedy(groups: Groups) -> str:
+    """Say what to do if there are too many groups to compare."""
     for remark in groups.remarks:
         if isinstance(remark, NumberLabels | PropertyLabels):
             return parts_words(remark.by, remark)

@@ -1,4 +1,7 @@
-"""Group documents by a property: a column of numbers, such as popularity, age or price."""
+"""Group documents by a property: a column of numbers, such as popularity, age or price.
+
+A property has two *ends*, which take the place of groups: documents above its mean, and all others.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from ranktilt.data.notes.inputs import LabelNote, PropertyLabels
 from ranktilt.data.text.label_values import as_numbers, known_labels
 
 UNGROUPED_COLUMNS = ("id", "text", "title", "origin")
-"""Columns by which nobody groups: nearly every document has a value of its own."""
+"""Columns that make no groups, because nearly every document has a different value."""
 
 
 def property_sides(by: str) -> Pair:
@@ -26,10 +29,7 @@ def grouping_columns(collection: Collection) -> list[str]:
 
 
 def is_property(collection: Collection, by: str | None) -> bool:
-    """Return whether a column holds more than `MOST_VALUES` different numbers.
-
-    Its values are then no groups, but a property that documents have more or less of.
-    """
+    """Return whether a column is a property: holds more than `MOST_VALUES` different numbers."""
     if by is None or by == "source":
         return False
     if by not in grouping_columns(collection) or collection.docs[by].dtype == pl.Binary:
@@ -39,14 +39,16 @@ def is_property(collection: Collection, by: str | None) -> bool:
 
 
 def property_groups(collection: Collection, by: str) -> Groups:
-    """Make a property's two ends of a column's numbers, and keep the numbers as `Groups.values`."""
+    """Return the two ends of a property as groups; `Groups.values` has the numbers."""
     column = known_labels(collection.docs[by])
     values = as_numbers(column).cast(pl.Float64).fill_null(np.nan).to_numpy()
     values = np.where(np.isfinite(values), values, np.nan)
     mean = float(np.nanmean(values))
-    code = np.where(np.isnan(values), -1, np.where(values > mean, 0, 1))
+    code = np.where(values > mean, 0, 1)
+    code[np.isnan(values)] = -1
     remarks: tuple[LabelNote, ...] = ()
-    if parts := parts_of_numbers(column):
+    parts = parts_of_numbers(column)
+    if parts:
         remark = PropertyLabels(by=by, low=parts.low, high=parts.high, parted_at=parts.parted_at)
         remarks = (remark,)
     return Groups(by=by, names=property_sides(by), code=code, remarks=remarks, values=values)

@@ -1,4 +1,7 @@
-"""Find twins: documents of two groups that share an origin."""
+"""Find twins: two versions of one document, of which each of two groups has one.
+
+The document that they are versions of is their *origin*.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from ranktilt.data.collection import Collection
 
 
 def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:
-    """Return the rows of documents of the first and the second group that share an origin.
+    """Return the rows of all twins: a document of the first group, and one of the second.
 
-    The array has the shape (n_pairs, 2). An origin with several documents in a group gives all
-    their combinations.
+    The array has the shape (n_twins, 2). If an origin has several documents in a group, all their
+    combinations are twins.
     """
     index_a, index_b = (groups.names.index(name) for name in pair)
     documents = _documents(collection, groups)
@@ -33,8 +36,8 @@ def _documents(collection: Collection, groups: Groups) -> pl.DataFrame:
 def are_twins(collection: Collection, groups: Groups, pair: Pair, relevant: pl.DataFrame) -> bool:
     """Return whether each relevant document of either group has exactly one twin of its grade.
 
-    A twin is a document of the same origin in the other group. `relevant` lists the relevant
-    documents: query, row and grade.
+    `relevant` is a table of the relevant documents, with the columns ``query``, ``row`` and
+    ``grade``.
     """
     index_a, index_b = (groups.names.index(name) for name in pair)
     documents = relevant.join(_documents(collection, groups), on="row", how="inner")
@@ -44,5 +47,5 @@ def are_twins(collection: Collection, groups: Groups, pair: Pair, relevant: pl.D
         (pl.col("group") == index_b).sum().alias("b"),
         pl.col("grade").n_unique().alias("grades"),
     )
-    is_equal_pair = (origins["a"] == 1) & (origins["b"] == 1) & (origins["grades"] == 1)
-    return bool(is_equal_pair.all())
+    is_one_pair = (origins["a"] == 1) & (origins["b"] == 1) & (origins["grades"] == 1)
+    return bool(is_one_pair.all())

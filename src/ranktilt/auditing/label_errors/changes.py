@@ -1,4 +1,7 @@
-"""Changes between two corrected answers: the error of rates that both share."""
+"""Changes between two answers that were corrected for label errors with the same rates.
+
+The uncertainty of the rates is an error that both answers share: part of it cancels in a change.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_wi
 
 
 def with_rate_errors(matched: Match, changes: Sequence[Change]) -> list[Change]:
-    """Widen changes of corrected answers by the error of their rates, which both answers share."""
+    """Widen the intervals of changes by the error of the rates, if both answers were corrected.
+
+    `matched` are the two audits whose answers are compared.
+    """
     relative_error = relative_rate_error(matched.new)
     widened_changes = []
     for change in changes:
@@ -32,7 +38,11 @@ def with_rate_error(
     old: ObservedAnswer | None,
     relative_error: float,
 ) -> Change:
-    """Widen a change of two corrected answers; others are returned as they are."""
+    """Widen the interval of a change by the error of the rates.
+
+    `new` and `old` are the answers by the labels as they are; a change without these is returned
+    unchanged. `relative_error` is that of `relative_rate_error`.
+    """
     if new is None or old is None or not (new.error_parts and old.error_parts):
         return change
     return _widened_change(change, new, old, relative_error)
@@ -64,9 +74,14 @@ def observed_differences(matched: Match, changes: Sequence[Change]) -> Iterator[
 
 
 def relative_rate_error(audit: Audit) -> float:
-    """Return SE(J)/J where one J scales all answers; 0 where there are several, or none errs."""
+    """Return the relative standard error of J, if all answers of an audit are divided by one J.
+
+    J is the determinant of the error rates. Returns 0 if rates differ between documents, if there
+    are more than two groups, or if labels are taken as true.
+    """
+    has_two_groups = len(audit.groups) == 3  # the first "group" is all documents
     for note in audit.notes:
-        if isinstance(note, LabelsCorrected) and len(note.rates) == 1 and len(audit.groups) == 3:
+        if isinstance(note, LabelsCorrected) and len(note.rates) == 1 and has_two_groups:
             return note.rates[0].information_error / note.rates[0].information
     return 0.0
 
@@ -74,6 +89,7 @@ def relative_rate_error(audit: Audit) -> float:
 def _widened_change(
     change: Change, new: ObservedAnswer, old: ObservedAnswer, relative_error: float
 ) -> Change:
+    """Widen the change and its growth; both answers have error parts."""
     new_parts, old_parts = np.array(new.error_parts), np.array(old.error_parts)
     difference = Gap(
         value=change.value - change.neutral,
@@ -82,7 +98,7 @@ def _widened_change(
         error=change.error,
         p=change.p,
     )
-    wide = widened_gap(difference, new_parts - old_parts, relative_error)
+    wider = widened_gap(difference, new_parts - old_parts, relative_error)
     growth = Gap(
         value=change.growth,
         low=change.growth_low,
@@ -93,21 +109,25 @@ def _widened_change(
     # A growth is a difference of distances from neutral, whichever side they lie on.
     new_sign = float(np.sign(change.new - change.neutral_new))
     old_sign = float(np.sign(change.old - change.neutral_old))
-    grown = widened_gap(growth, new_sign * new_parts - old_sign * old_parts, relative_error)
+    wider_growth = widened_gap(growth, new_sign * new_parts - old_sign * old_parts, relative_error)
     return replace(
         change,
-        low=change.neutral + wide.low,
-        high=change.neutral + wide.high,
-        error=wide.error,
-        p=wide.p,
-        growth_low=grown.low,
-        growth_high=grown.high,
-        growth_error=grown.error,
+        low=change.neutral + wider.low,
+        high=change.neutral + wider.high,
+        error=wider.error,
+        p=wider.p,
+        growth_low=wider_growth.low,
+        growth_high=wider_growth.high,
+        growth_error=wider_growth.error,
     )
 
 
 def widened_gap(gap: Gap, parts: Floats, relative_error: float) -> Gap:
-    """Widen a corrected gap by what each uncertain rate adds to it."""
+    """Widen the interval of a corrected gap by what each uncertain rate adds to it.
+
+    `parts` are what the uncertainty of each rate adds. If J is uncertain, the interval is Fieller's
+    instead, which needs only the `relative_error` of J.
+    """
     if relative_error > 1 / FIELLER_BELOW:
         return fieller(gap, relative_error)
     return gap_with_rate_error(gap, float(np.linalg.norm(parts)))

@@ -1,4 +1,8 @@
-"""Check that an audit's questions and documents allow a correction for label errors."""
+"""Check that an audit's questions and documents allow a correction for label errors.
+
+An answer can be corrected if it is *linear in labels*: a sum of what each document adds, in which a
+document of the second group counts the negative of one of the first.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,10 @@ from ranktilt.measures.ranking import Ints
 
 
 def is_correctable(estimand: Estimand) -> bool:
-    """Tell whether an answer is linear in labels, so that their errors can be corrected."""
+    """Return whether an answer is linear in labels, so that their errors can be corrected."""
     if not isinstance(estimand, GroupEstimand):
         return False
+    # An estimand is linear if it overrides one of these methods.
     kind = type(estimand)
     has_weights = kind.weights is not GroupEstimand.weights
     return has_weights or kind.label_coefficients is not GroupEstimand.label_coefficients
@@ -27,7 +32,10 @@ def is_correctable(estimand: Estimand) -> bool:
 def check_correctable(
     estimands: Sequence[Estimand], options: AuditOptions, *, is_continuous: bool
 ) -> None:
-    """Refuse questions that cannot be corrected for label errors, where these are named."""
+    """Refuse questions that cannot be corrected for label errors, if the options name rates.
+
+    `is_continuous` says that documents have numbers instead of labels.
+    """
     if options.label_errors is None:
         return
     if is_continuous:
@@ -41,7 +49,7 @@ def check_correctable(
 
 
 def refuse_uncorrectable(estimands: Iterable[Estimand]) -> None:
-    """Refuse questions whose answers are no sums of labels."""
+    """Refuse questions whose answers are not linear in labels."""
     for question in estimands:
         if is_correctable(question):
             continue
@@ -61,9 +69,10 @@ def audited_label_model(
     twins: Mapping[Pair, Ints],
     questions: Sequence[Estimand],
 ) -> LabelModel | None:
-    """Return the error rates of an audit's labels; refuse documents whose groups are known.
+    """Return the error rates of an audit's labels; None if `errors` is None and labels are true.
 
-    None where labels are taken as true. `twins` are the rows of each pair's twins.
+    Refuses twins, whose labels cannot be wrong, and questions that these groups do not allow.
+    `twins` has the rows of the twins of each pair of groups, two documents in each row.
     """
     if errors is None:
         return None

@@ -1,9 +1,15 @@
 """Correct answers for the errors of labels, and widen intervals by the error of the rates.
 
-A document counts for each group what its label says on average: with rates M, a document of label l
-counts column l of M⁻¹ (for two groups (1 − fpr)/J and −fnr/J, or the reverse). Every difference of
-sums of labels is then right on average, and documents stay the units of its error. See
-`ranktilt.statistics.label_errors`.
+A label says which group a document belongs to, and may be wrong. ``M[l, g]`` is the rate at which
+documents of group g get label l, and J is the determinant of M: 1 if labels are right, 0 if they
+say nothing. For two groups, J = 1 − false positive rate − false negative rate.
+
+Instead of 1 for the group of its label, a document of label l counts column l of M⁻¹: a number for
+each group. Sums of these numbers are right on average. So is every answer that is a difference of
+sums over documents, and documents stay the units of its error. Rates may differ between parts of
+the documents; a *cell* is all documents of one part and one label.
+
+`ranktilt.statistics.label_errors` has the matrices and the intervals.
 """
 
 from __future__ import annotations
@@ -22,91 +28,108 @@ from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribu
 from ranktilt.auditing.null_distributions.lists import shuffled_in_lists
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels, share_bands
 from ranktilt.auditing.prepare import AuditInputs
-from ranktilt.auditing.repeats.average import AnswerKey, answer_key, average_repeats
-from ranktilt.auditing.significance import Sample, corrected, effects
+from ranktilt.auditing.repeats.average import SampleKey, average_repeats, sample_key
+from ranktilt.auditing.significance import Sample, correct_p_values, effects
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, probability_within, share_of_query
 from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_with_rate_error
 from ranktilt.statistics.two_way import Clusters, sums
 
-EVEN = ("even_a", "even_b")
-"""Details of Share@k: both groups' shares of the lists."""
+LIST_SHARES = ("even_a", "even_b")
+"""Names of details of Share@k: the share of each list that either group holds.
+
+A group's share of the first ranks would equal this share if the ranker favoured nobody.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CorrectedAnswer:
-    """A sample from labels that count what their rates say."""
+    """An answer that is corrected for label errors, before its interval is computed."""
 
     sample: Sample
+    """Corrected values per query."""
     error_parts: Floats
-    """What the uncertainty of each rate adds to the value; see `Confusion.error_parts`."""
+    """What the uncertainty of each rate adds to the value; the squares sum to its variance."""
     scale: LabelScale | None = None
-    """What one J makes of the observed answer; None where rates differ between documents."""
+    """How the answer follows from the observed one; None if not all documents have one J."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelScale:
-    """How an answer of two groups with one J follows from the observed one."""
+    """How a corrected answer about two groups follows from the observed one: stretched and moved.
+
+    This holds if all documents have the same rates.
+    """
 
     stretch: float
     """1/J."""
     move: float
-    """What is added after stretching, where one kind of error is more frequent."""
+    """What is added after stretching: 0 if both kinds of errors are equally frequent."""
 
-    def of(self, value: float) -> float:
+    def corrected(self, value: float) -> float:
         """Return the corrected value of an observed one."""
         return self.stretch * value + self.move
 
-    def effect(self, observed: Effect) -> Effect:
-        """Move and stretch an effect with its interval, as if the rates were known."""
-        value, low, high = self.of(observed.value), self.of(observed.low), self.of(observed.high)
+    def corrected_effect(self, observed: Effect) -> Effect:
+        """Correct an effect and its interval, as if the rates were known exactly."""
         return replace(
             observed,
-            value=value,
-            low=low,
-            high=high,
+            value=self.corrected(observed.value),
+            low=self.corrected(observed.low),
+            high=self.corrected(observed.high),
             error=self.stretch * observed.error,
-            null_low=self.of(observed.null_low),
-            null_high=self.of(observed.null_high),
-            null_median=self.of(observed.null_median),
+            null_low=self.corrected(observed.null_low),
+            null_high=self.corrected(observed.null_high),
+            null_median=self.corrected(observed.null_median),
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelSums:
-    """An answer as sums over the entries of lists, whose labels can be counted in other ways."""
+    """An answer as the difference of two groups' sums over the entries of lists.
+
+    An entry is one document in the list of one query.
+    """
 
     query: Ints
+    """Number of each entry's query."""
     cell: Ints
-    """Part and label of each entry; −1 without a label. See `LabelModel.cells`."""
+    """Number of each entry's cell, its part and label; −1 without a label."""
     coefficient: Floats
-    """What an entry of the first group adds to its query, and one of the second takes away."""
+    """What each entry adds to its query's answer if it is of the first group.
+
+    An entry of the second group takes as much away.
+    """
     is_counted: Floats
     """1 for each query that counts, 0 for the others."""
     values: Floats
-    """What a document of each cell counts: 1 for the first group, −1 for the second, corrected."""
+    """What a document of each cell counts on average: 1 in the first group, −1 in the second."""
 
-    def per_query(self, cell: Ints | None = None) -> Floats:
-        """Return the corrected total of each query, of the entries' own labels or drawn ones."""
-        cell = self.cell if cell is None else cell
+    def per_query(self, drawn_cell: Ints | None = None) -> Floats:
+        """Return the corrected answer of each query.
+
+        `drawn_cell` replaces `cell`, to compute the answer under random labels.
+        """
+        cell = self.cell if drawn_cell is None else drawn_cell
         counts = np.where(cell >= 0, self.values[cell], 0.0)
         return sums(self.query, counts * self.coefficient, len(self.is_counted)) * self.is_counted
 
     def cell_means(self) -> Floats:
-        """Return the mean over queries of what the entries of each cell hold."""
-        shares = self.coefficient * self.is_counted[self.query]
+        """Return the sum of the coefficients of each cell's entries, as a mean over queries."""
+        coefficients = self.coefficient * self.is_counted[self.query]
         is_labelled = self.cell >= 0
-        totals = sums(self.cell[is_labelled], shares[is_labelled], len(self.values))
+        totals = sums(self.cell[is_labelled], coefficients[is_labelled], len(self.values))
         return totals / max(float(self.is_counted.sum()), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgedSample:
-    """A sample of the labels as they are, and the ranking that it is of."""
+    """A sample by the labels as they are, and the ranking that it is of."""
 
     sample: Sample
+    """Observed values per query."""
     judged_run: JudgedRun
-    """One ranking: of a run with repeats, one of these."""
+    """The ranking; for a run with repeats, that of one repeat."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,11 +137,11 @@ class CorrectedAnswers:
     """All answers of a card, corrected for label errors."""
 
     effects: tuple[Effect, ...]
-    """The answers, each with the one as observed."""
+    """The answers; `Effect.observed` is the answer by the labels as they are."""
     samples: tuple[Sample, ...]
     """Corrected values per query behind the answers."""
     repeat_samples: tuple[Sample, ...]
-    """The same in each repeat, before they are averaged."""
+    """Corrected values per query in each repeat of a run, before they are averaged."""
 
 
 def correct_labels(
@@ -127,38 +150,42 @@ def correct_labels(
     judged_samples: Sequence[JudgedSample],
     shuffles: Shuffles,
 ) -> CorrectedAnswers:
-    """Return answers corrected for label errors, each with the answer as observed.
+    """Return answers corrected for label errors, each with the answer by the labels as they are.
 
     Every ranking is corrected alone. What a document counts depends on its label alone, so the mean
-    of corrected repeats is the corrected mean of the repeats. The corrected p are corrected for
-    several tests anew, because the error of rates widens some of them.
+    of corrected repeats is the corrected mean of the repeats. The uncertainty of the rates raises
+    some p, so that all are corrected for several tests anew.
     """
     options = inputs.options.inference
-    answers_of: dict[AnswerKey, list[CorrectedAnswer]] = {}
+    repeats_by_answer: dict[SampleKey, list[CorrectedAnswer]] = {}
     for judged in judged_samples:
         answer = _corrected_answer(inputs, model, judged.judged_run, judged.sample, shuffles)
-        answers_of.setdefault(answer_key(judged.sample), []).append(answer)
-    answers = [_average(repeats) for repeats in answers_of.values()]
+        repeats_by_answer.setdefault(sample_key(judged.sample), []).append(answer)
+    answers = [_average(repeats) for repeats in repeats_by_answer.values()]
     samples = tuple(answer.sample for answer in answers)
-    as_they_are = average_repeats([judged.sample for judged in judged_samples])
-    observed = effects(as_they_are, options, primary=inputs.primary)
-    exact = effects(samples, options, primary=inputs.primary)
+    observed_samples = average_repeats([judged.sample for judged in judged_samples])
+    observed_effects = effects(observed_samples, options, primary=inputs.primary)
+    # Effects as if the rates were known exactly.
+    exact_effects = effects(samples, options, primary=inputs.primary)
     rows = []
-    for answer, effect, observed_effect in zip(answers, exact, observed, strict=True):
-        as_labelled = ObservedAnswer(
+    for answer, effect, observed_effect in zip(
+        answers, exact_effects, observed_effects, strict=True
+    ):
+        observed_answer = ObservedAnswer(
             value=observed_effect.value,
             low=observed_effect.low,
             high=observed_effect.high,
             neutral=observed_effect.neutral,
         )
         if answer.scale is not None:
-            scaled = answer.scale.effect(observed_effect)
+            scaled = answer.scale.corrected_effect(observed_effect)
             effect = replace(scaled, details=effect.details)
-        rows.append(widened_effect(effect, as_labelled, answer.error_parts, model))
+        rows.append(widened_effect(effect, observed_answer, answer.error_parts, model))
+    repeats = chain.from_iterable(repeats_by_answer.values())
     return CorrectedAnswers(
-        effects=corrected(rows, options.correction, inputs.primary),
+        effects=correct_p_values(rows, options.correction, inputs.primary),
         samples=samples,
-        repeat_samples=tuple(answer.sample for answer in chain.from_iterable(answers_of.values())),
+        repeat_samples=tuple(repeat.sample for repeat in repeats),
     )
 
 
@@ -187,14 +214,13 @@ def _corrected_answer(
     sample: Sample,
     shuffles: Shuffles,
 ) -> CorrectedAnswer:
-    estimand = sample.estimand
-    if not isinstance(estimand, GroupEstimand):
-        raise TypeError(f"{estimand!r} is no question about groups")
-    weights = _pair_weights(model, sample)
+    """Correct the answer of one ranking; `sample` is by the labels as they are."""
+    estimand = _group_estimand(sample)
+    # An estimand that overrides `weights` is a difference of two groups' sums over documents.
     if type(estimand).weights is not GroupEstimand.weights:
         return _page_answer(inputs, model, judged_run, sample, shuffles)
-    cells = model.cells
-    cell = judged_run.group_codes(cells)
+    weights = _pair_weights(model, sample)
+    cell = judged_run.group_codes(model.cells)
     coefficient = estimand.label_coefficients(judged_run.ranking, cell >= 0)
     if coefficient is None:
         raise TypeError(f"{estimand!r} is not linear in labels")
@@ -212,9 +238,8 @@ def _corrected_answer(
         is_bounded=False,
         parts={**sample.parts, **_list_shares(model, judged_run, sample, label_sums)},
     )
-    cell_means = label_sums.cell_means()
     if model.is_plain:
-        return _plain_answer(
+        return _scaled_answer(
             model,
             sample,
             corrected_sample=corrected_sample,
@@ -223,13 +248,14 @@ def _corrected_answer(
         )
     draws = _list_draws(judged_run, label_sums, shuffles)
     return CorrectedAnswer(
-        sample=corrected_sample.among(draws, labels),
-        # Within a list every cell holds as much of the first ranks as of the list on average.
-        error_parts=model.error_parts(weights, cell_means),
+        sample=corrected_sample.with_random_labels(draws, labels),
+        # Under random labels, a cell's share of the first ranks is on average its share of the
+        # list: the coefficients of its entries sum to 0, and nothing is subtracted here.
+        error_parts=model.error_parts(weights, label_sums.cell_means()),
     )
 
 
-def _plain_answer(
+def _scaled_answer(
     model: LabelModel,
     observed: Sample,
     *,
@@ -237,19 +263,29 @@ def _plain_answer(
     label_sums: LabelSums,
     labels: LabelEffects,
 ) -> CorrectedAnswer:
-    """Move and stretch the null distribution of two groups with one J, as the answer is."""
+    """Return the corrected answer about two groups, if all documents have one J.
+
+    Its null distribution is the observed one, stretched and moved as the answer is.
+    """
     weights, cell_means = _pair_weights(model, observed), label_sums.cell_means()
-    median = 0.0 if observed.null is None else observed.null.median
-    # Both groups' parts under random labels, from their difference and their sum.
-    neutral_means = (cell_means.sum() + median * weights) / 2
-    first, second = sorted(label_sums.values.tolist(), reverse=True)
-    # What all labelled entries hold together, which no label changes.
+    # The sum of all labelled entries' coefficients, which no label changes.
     total = float(cell_means.sum())
-    scale = LabelScale(stretch=(first - second) / 2, move=(first + second) / 2 * total)
+    neutral = 0.0 if observed.null is None else observed.null.median
+    # Both groups' sums under random labels: they add up to the total, and differ by the neutral
+    # value.
+    neutral_means = (cell_means.sum() + neutral * weights) / 2
+    value_first, value_second = sorted(label_sums.values.tolist(), reverse=True)
+    scale = LabelScale(
+        stretch=(value_first - value_second) / 2, move=(value_first + value_second) / 2 * total
+    )
     null = observed.null
     if null is not None:
-        low, high, median = scale.of(null.low), scale.of(null.high), scale.of(null.median)
-        null = NullDistribution(low=low, high=high, p=null.p, median=median)
+        null = NullDistribution(
+            low=scale.corrected(null.low),
+            high=scale.corrected(null.high),
+            p=null.p,
+            median=scale.corrected(null.median),
+        )
     return CorrectedAnswer(
         sample=replace(corrected_sample, null=null, clusters=labels.clusters),
         error_parts=model.error_parts(weights, cell_means - neutral_means),
@@ -271,7 +307,10 @@ def _pair_weights(model: LabelModel, sample: Sample) -> Floats:
 def _listed_labels(
     judged_run: JudgedRun, sample: Sample, label_sums: LabelSums, origins: Ints
 ) -> LabelEffects:
-    """List what each label adds beyond a mean one of its query."""
+    """List what each label adds beyond the mean label of its query.
+
+    `origins` has the number of each document's origin, by row.
+    """
     entries = np.flatnonzero((label_sums.cell >= 0) & (label_sums.is_counted[label_sums.query] > 0))
     query = label_sums.query[entries]
     counts = label_sums.values[label_sums.cell[entries]]
@@ -285,12 +324,12 @@ def _listed_labels(
             total=(counts - mean[query]) * label_sums.coefficient[entries],
             weight=_first_shares(judged_run, sample.estimand, label_sums)[entries],
         ),
-        draw=entries,
+        draw_number=entries,
     )
 
 
 def _first_shares(judged_run: JudgedRun, estimand: Estimand, label_sums: LabelSums) -> Floats:
-    """Return each labelled entry's part of its query's first ranks."""
+    """Return each labelled entry's share of its query's first ranks."""
     is_labelled = (label_sums.cell >= 0).astype(np.float64)
     first = probability_within(judged_run.ranking, estimand.cutoff)
     return share_of_query(judged_run.ranking, first * is_labelled)
@@ -299,15 +338,16 @@ def _first_shares(judged_run: JudgedRun, estimand: Estimand, label_sums: LabelSu
 def _list_shares(
     model: LabelModel, judged_run: JudgedRun, sample: Sample, label_sums: LabelSums
 ) -> dict[str, float]:
-    """Return both groups' corrected shares of the lists, where the answer tells them."""
-    if not set(EVEN) <= set(sample.parts):
+    """Return both groups' corrected shares of the lists; empty if the sample has no such shares."""
+    if not set(LIST_SHARES) <= set(sample.parts):
         return {}
     is_labelled = label_sums.cell >= 0
-    even = share_of_query(judged_run.ranking, is_labelled.astype(np.float64))
-    evenly = replace(label_sums, coefficient=np.nan_to_num(even))
-    cell_means = evenly.cell_means()
+    # Each labelled entry has the same share of its list, whatever its rank.
+    share_of_list = share_of_query(judged_run.ranking, is_labelled.astype(np.float64))
+    list_sums = replace(label_sums, coefficient=np.nan_to_num(share_of_list))
+    cell_means = list_sums.cell_means()
     shares = {}
-    for name, group in zip(EVEN, (sample.a, sample.b), strict=True):
+    for name, group in zip(LIST_SHARES, (sample.a, sample.b), strict=True):
         weights = np.zeros(len(model.groups.names))
         weights[model.groups.names.index(group)] = 1.0
         shares[name] = float(model.cell_values(weights) @ cell_means)
@@ -319,8 +359,9 @@ def _list_draws(judged_run: JudgedRun, label_sums: LabelSums, shuffles: Shuffles
     count = max(float(label_sums.is_counted.sum()), 1.0)
     draws = np.full(shuffles.count, np.nan)
     shuffled = shuffled_in_lists(judged_run, label_sums.cell, shuffles.seed)
-    for draw, cell in zip(range(shuffles.count), shuffled, strict=False):
-        draws[draw] = label_sums.per_query(cell).sum() / count
+    # `shuffled` yields without end; the range says how often.
+    for draw, drawn_cell in zip(range(shuffles.count), shuffled, strict=False):
+        draws[draw] = label_sums.per_query(drawn_cell).sum() / count
     return draws
 
 
@@ -347,15 +388,15 @@ def _page_answer(
     )
     counts = np.where(cells.code >= 0, values[cells.code], 0.0)
     labels = page_labels(judged_run, page, counts, model.groups, origins=inputs.origins)
+    share_difference = float(counts.sum()) / max(len(counts), 1)
     corrected_sample = replace(
         sample,
         numerator=label_sums.per_query(),
         is_bounded=False,
-        parts={**sample.parts, "shares": float(counts.sum()) / max(len(counts), 1)},
+        parts={**sample.parts, "shares": share_difference},
     )
-    cell_means = label_sums.cell_means()
     if model.is_plain:
-        return _plain_answer(
+        return _scaled_answer(
             model,
             sample,
             corrected_sample=corrected_sample,
@@ -363,15 +404,17 @@ def _page_answer(
             labels=labels,
         )
     judgments = Judgments.from_collection(inputs.collection, cells)
-    drawn = Shuffles(judgments=judgments, seed=shuffles.seed, count=shuffles.count)
-    (band,) = share_bands([page], cells, drawn)
+    cell_shuffles = Shuffles(judgments=judgments, seed=shuffles.seed, count=shuffles.count)
+    # What each cell holds of the first ranks under random labels, of shape (n_cells, shuffles).
+    (cell_shares,) = share_bands([page], cells, cell_shuffles)
     return CorrectedAnswer(
-        sample=corrected_sample.among(values @ band, labels),
-        error_parts=model.error_parts(weights, cell_means - band.mean(axis=1)),
+        sample=corrected_sample.with_random_labels(values @ cell_shares, labels),
+        error_parts=model.error_parts(weights, label_sums.cell_means() - cell_shares.mean(axis=1)),
     )
 
 
 def _group_estimand(sample: Sample) -> GroupEstimand:
+    """Return the question of a sample; raise `TypeError` if it is not about groups."""
     if not isinstance(sample.estimand, GroupEstimand):
         raise TypeError(f"{sample.estimand!r} is no question about groups")
     return sample.estimand
@@ -383,7 +426,10 @@ def _group_estimand(sample: Sample) -> GroupEstimand:
 def widened_effect(
     effect: Effect, observed: ObservedAnswer, error_parts: Floats, model: LabelModel
 ) -> Effect:
-    """Widen an effect by the error of rates, and keep the answer of the labels as they are."""
+    """Widen an effect's interval by the error of the rates, and add the observed answer to it.
+
+    `error_parts` are what the uncertainty of each rate adds to the value.
+    """
     neutral = effect.neutral
     gap = Gap(
         value=effect.value - neutral,
@@ -392,7 +438,7 @@ def widened_effect(
         error=effect.error,
         p=effect.p,
     )
-    strength = model.confusions[0].strength
+    strength = model.confusions[0].strength  # J in standard errors
     if model.is_plain and strength < FIELLER_BELOW:
         gap = fieller(gap, 1 / strength)
     else:

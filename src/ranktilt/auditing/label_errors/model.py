@@ -1,4 +1,9 @@
-"""The error rates of each document's label: what a user knows, fitted to the groups at hand."""
+"""The error rates of labels: what a user states or has checked, fitted to an audit's groups.
+
+A label says which group a document belongs to, and may be wrong. The rates are either stated
+(`StatedRates`) or counted in a sample of documents whose true group somebody has checked
+(`CheckedSample`). They may differ between *parts* of the documents, such as languages.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,7 @@ from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.label_errors import FEWEST_ERRORS, Confusion
 
 OPTION = "--label-errors"
+"""Option of the command line that names the rates; messages begin with it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,35 +32,50 @@ class LabelModel:
     """The error rates of each document's label."""
 
     groups: Groups
+    """Groups of all documents by the labels as they are."""
     parts: tuple[str, ...]
-    """Names of the parts of the documents whose rates differ; one empty name where none do."""
+    """Names of the parts of the documents whose rates differ; a single "" if no rates differ."""
     confusions: tuple[Confusion, ...]
-    """One a part, with labels and groups in the order of `groups`."""
+    """Rates of each part, with labels and groups in the order of `groups`."""
     part: Ints
-    """Number of each document's part, by row."""
+    """Index in `parts` of each document, by row."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether one J holds for all documents, so that every answer is scaled alike."""
+        """Whether there are two groups, and all documents have the same rates.
+
+        Then each corrected answer is the observed one, divided by J and moved; J is the determinant
+        of the rates.
+        """
         return len(self.parts) == 1 and len(self.groups.names) == 2
 
     @property
     def cells(self) -> Groups:
-        """Documents grouped by part and label: cell part · groups + label."""
+        """Documents grouped into cells: all documents of one part and one label.
+
+        The number of a cell is part · (number of labels) + label; −1 for a document without a
+        label.
+        """
         label_count = len(self.groups.names)
         names = map(" ".join, product(self.parts, self.groups.names))
         code = np.where(self.groups.code >= 0, self.part * label_count + self.groups.code, -1)
         return Groups(by=self.groups.by, names=tuple(names), code=code)
 
     def cell_values(self, weights: Floats) -> Floats:
-        """Return what a document of each cell counts in an answer, shape (cells,).
+        """Return what a document of each cell counts in an answer on average, shape (n_cells,).
 
-        `weights` are what a share of each group counts in it.
+        `weights` are what a document of each group counts in it: 1 and −1 for the difference of two
+        groups.
         """
         return np.concatenate([weights @ confusion.inverse for confusion in self.confusions])
 
     def error_parts(self, weights: Floats, cell_totals: Floats) -> Floats:
-        """Return what each rate's uncertainty adds to an answer; see `Confusion.error_parts`."""
+        """Return what each rate's uncertainty adds to an answer.
+
+        The squares of these parts sum to the variance that uncertain rates add. `weights` are those
+        of `cell_values`. `cell_totals` are what each cell holds, minus what it would hold at the
+        neutral value.
+        """
         by_part = cell_totals.reshape(len(self.parts), -1)
         parts = [
             confusion.error_parts(weights, totals)
@@ -64,9 +85,10 @@ class LabelModel:
 
 
 def label_model(errors: LabelErrors, collection: Collection | None, groups: Groups) -> LabelModel:
-    """Fit what is known of label errors to the groups of a collection.
+    """Fit error rates to the groups of a collection.
 
-    Rates that hold for all documents need no collection.
+    `errors` are the rates or the checked sample that a user names. `collection` may be None if the
+    rates hold for all documents.
 
     Raises
     ------
@@ -117,6 +139,7 @@ def _parts(
 
 
 def _documents(collection: Collection | None) -> Collection:
+    """Return the collection; refuse rates by parts where there is none."""
     if collection is None:
         raise UserError(f"rates by parts of the documents need these; audit again with {OPTION}")
     return collection
@@ -125,35 +148,37 @@ def _documents(collection: Collection | None) -> Collection:
 def _stated_confusions(
     errors: LabelErrors, rates: StatedRates, groups: Groups, parts: Sequence[str]
 ) -> list[Confusion]:
+    """Return the confusion of each part from stated rates, which need two groups."""
     if len(groups.names) > 2:
         raise UserError(
             f"{OPTION} {errors.text}: {len(groups.names)} groups ({', '.join(groups.names)}) need "
             "all rates between them: name the file of a checked sample, or compare one group with "
             f"all others (--pair {rates.group},rest)"
         )
-    positive = groups.index(rates.group)
-    pairs = list(zip(rates.false_positive, rates.false_negative, strict=True))
-    if len(pairs) == 1:
-        pairs *= len(parts)
-    if len(pairs) != len(parts):
+    positive_index = groups.index(rates.group)
+    rates_of_parts = list(zip(rates.false_positive, rates.false_negative, strict=True))
+    if len(rates_of_parts) == 1:
+        rates_of_parts *= len(parts)
+    if len(rates_of_parts) != len(parts):
         raise UserError(
             f"{OPTION} {errors.text}: expected {len(parts)} rates, one for each part of "
-            f"{errors.by} ({', '.join(parts)}), got {len(pairs)}"
+            f"{errors.by} ({', '.join(parts)}), got {len(rates_of_parts)}"
         )
     confusions = []
-    for false_positive, false_negative in pairs:
+    for false_positive, false_negative in rates_of_parts:
         confusion = Confusion.from_rates(
             false_positive=false_positive.value,
             false_negative=false_negative.value,
             checked_negative=false_positive.checked,
             checked_positive=false_negative.checked,
         )
-        confusions.append(confusion if positive == 0 else _turned(confusion))
+        # `from_rates` puts the positive group first.
+        confusions.append(confusion if positive_index == 0 else _swap_groups(confusion))
     return confusions
 
 
-def _turned(confusion: Confusion) -> Confusion:
-    """Exchange the two groups."""
+def _swap_groups(confusion: Confusion) -> Confusion:
+    """Return the confusion with its two groups in the reverse order."""
     return Confusion(rates=confusion.rates[::-1, ::-1], checked=confusion.checked[::-1])
 
 
@@ -163,20 +188,24 @@ def _grouped_sample(sample: CheckedSample, groups: Groups) -> pl.DataFrame:
     columns = {}
     for column in ("truth", "label"):
         names = sample.rows[column]
-        strange = names.filter(~names.is_in(list(numbers)))
-        if len(strange):
-            message = str(unknown(groups.by or "group", strange[0], numbers))
+        unknown_names = names.filter(~names.is_in(list(numbers)))
+        if len(unknown_names):
+            message = str(unknown(groups.by or "group", unknown_names[0], numbers))
             raise DataError(sample.path, f"{message}; leave out the rows of other groups")
         columns[column] = names.replace_strict(numbers, return_dtype=pl.Int64)
     return sample.rows.with_columns(**columns)
 
 
 def _group_numbers(groups: Groups) -> dict[str, int]:
-    """Return the number of each group, and of each label that is merged into one."""
+    """Return the number of the group that each name or label belongs to.
+
+    A group may unite several labels: its name then lists them, or it is the last group, such as
+    ``rest``.
+    """
     numbers = {name: number for number, name in enumerate(groups.names)}
     for name, number in list(numbers.items()):
-        for member in name.split(SEVERAL):
-            numbers.setdefault(member, number)
+        for label in name.split(SEVERAL):
+            numbers.setdefault(label, number)
     for label in groups.merged:
         numbers.setdefault(label, len(groups.names) - 1)
     return numbers
@@ -185,6 +214,10 @@ def _group_numbers(groups: Groups) -> dict[str, int]:
 def _sample_confusions(
     errors: LabelErrors, rows: pl.DataFrame, groups: Groups, parts: Sequence[str]
 ) -> list[Confusion]:
+    """Return the confusion of each part from the rows of a checked sample.
+
+    Raises `DataError` if no document of a group was checked.
+    """
     if not errors.by:
         rows = rows.with_columns(part=pl.lit(0, dtype=pl.Int64))
     confusions = []
@@ -209,7 +242,10 @@ def _with_parts(
     parts: Sequence[str],
     part: Ints,
 ) -> pl.DataFrame:
-    """Give each checked document its part: by the sample's own column, or by its id."""
+    """Add the number of each checked document's part, from the sample's own column or by its id.
+
+    `parts` are the names of the parts, and `part` is the number of each document's part.
+    """
     numbers: Mapping[str, int] = {name: number for number, name in enumerate(parts)}
     keys, noun = rows["part"], "part"
     if keys.null_count():
@@ -221,10 +257,10 @@ def _with_parts(
             f"expected a column id or {errors.by!r}, to know which part each checked document is "
             "of; name it: FILE:id=COLUMN",
         )
-    strange = keys.filter(~keys.is_in(list(numbers)))
-    if len(strange):
+    unknown_keys = keys.filter(~keys.is_in(list(numbers)))
+    if len(unknown_keys):
         valid = ", ".join(parts) if noun == "part" else "ids of the collection"
-        raise DataError(_path(errors), f"unknown {noun} {strange[0]!r} (valid: {valid})")
+        raise DataError(_path(errors), f"unknown {noun} {unknown_keys[0]!r} (valid: {valid})")
     return rows.with_columns(part=keys.replace_strict(numbers, return_dtype=pl.Int64))
 
 
@@ -238,11 +274,12 @@ def _counts(rows: pl.DataFrame, group_count: int) -> Floats:
 
 
 def _path(errors: LabelErrors) -> str:
+    """Return the file of the checked sample; without a sample, the text of the option."""
     return errors.sample.path if errors.sample is not None else errors.text
 
 
 def _require_information(errors: LabelErrors, confusion: Confusion, part: str) -> None:
-    """Refuse labels that say nothing about groups, or too uncertainly."""
+    """Refuse labels that say nothing about groups, or of which that cannot be ruled out."""
     where = f" for {errors.by} {part!r}" if part else ""
     if confusion.says_nothing:
         raise UserError(

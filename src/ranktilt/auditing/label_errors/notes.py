@@ -31,7 +31,12 @@ def label_notes(
     model: LabelModel | None,
     effects: Sequence[Effect],
 ) -> Iterator[Note]:
-    """Yield the rates of a correction, what it makes less sure, and what errors would matter."""
+    """Yield the notes of an audit on label errors.
+
+    They say by which rates answers are corrected, which answers are less certain for it, and how
+    unevenly labels would have to err to explain a finding away. `errors` and `model` are None if
+    labels are taken as true.
+    """
     if model is not None and errors is not None:
         yield LabelsCorrected(label_errors=errors.text, rates=tuple(_rates(model)))
     for effect in effects:
@@ -60,6 +65,7 @@ def observed_notes(effects: Iterable[Effect]) -> Iterator[Note]:
 
 
 def _rates(model: LabelModel) -> Iterator[RatesOfPart]:
+    """Yield how much labels say about groups in each part of the documents."""
     for part, confusion in zip(model.parts, model.confusions, strict=True):
         yield RatesOfPart(
             part=part,
@@ -70,7 +76,10 @@ def _rates(model: LabelModel) -> Iterator[RatesOfPart]:
 
 
 def _observed_level(effect: Effect, margin: Margin) -> Iterator[ObservedLevel]:
-    """Yield a note where labels as they are would show that an answer is level."""
+    """Yield a note if an answer is level by the labels as they are, but not after the correction.
+
+    An answer is level if its whole interval is within the margin around the neutral value.
+    """
     observed = effect.observed
     half = half_width(effect.estimand, margin)
     if observed is None or not half > 0 or effect.extent(margin) != "across":
@@ -79,7 +88,7 @@ def _observed_level(effect: Effect, margin: Margin) -> Iterator[ObservedLevel]:
     if not reach <= half or not effect.testable or not effect.can_be_level:
         return
     wider = max(effect.high - effect.neutral, effect.neutral - effect.low)
-    # Rounded up, so that the interval lies within what is said.
+    # Rounded up to a tenth, so that the interval lies within the printed margin.
     points = math.ceil(10 * wider / effect.estimand.point) / 10
     yield ObservedLevel(
         run=effect.run,
@@ -92,6 +101,7 @@ def _observed_level(effect: Effect, margin: Margin) -> Iterator[ObservedLevel]:
 
 
 def _explaining(sensitivity: LabelSensitivity) -> ErrorsThatExplain:
+    """Return the note that says which errors would explain a finding away."""
     return ErrorsThatExplain(
         run=sensitivity.run,
         a=sensitivity.a,

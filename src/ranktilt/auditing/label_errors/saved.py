@@ -1,7 +1,9 @@
-"""Correct a saved audit for label errors: one J scales all of its answers alike.
+"""Correct a saved audit for label errors, without its documents.
 
-Rates that differ between parts of the documents, and those of more than two groups, need the
-documents; for these an audit is made with the rates.
+If all documents have the same error rates, and there are two groups, each corrected answer is the
+observed one divided by J and moved. J is the determinant of the rates: 1 − false positive rate −
+false negative rate. Rates that differ between parts of the documents, and rates of more than two
+groups, need the documents: audit again for these.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect, ObservedAnswer
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.checks import is_correctable
-from ranktilt.auditing.label_errors.correct import EVEN, LabelScale, widened_effect
+from ranktilt.auditing.label_errors.correct import LIST_SHARES, LabelScale, widened_effect
 from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.result import Audit, QueryAnswers
-from ranktilt.auditing.significance import corrected
+from ranktilt.auditing.significance import correct_p_values
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.groups import DocumentsUnlabelled
 from ranktilt.errors import UserError
@@ -28,12 +30,14 @@ from ranktilt.measures.ndsr import PageShare
 from ranktilt.measures.ranking import Floats
 
 _AGAIN = f"audit again with {OPTION}"
+"""End of messages about rates that need the documents."""
 
 
 def corrected_audit(audit: Audit, label_errors: str | LabelErrors | None) -> Audit:
-    """Return an audit whose answers are corrected for label errors; itself where none are named.
+    """Return an audit whose answers are corrected for label errors.
 
-    Answers that cannot be corrected are left out.
+    Answers that cannot be corrected are left out. If `label_errors` is None, the audit is returned
+    as it is.
 
     Raises
     ------
@@ -54,7 +58,7 @@ def corrected_audit(audit: Audit, label_errors: str | LabelErrors | None) -> Aud
         for effect in audit.card
         if is_correctable(effect.estimand) and effect.estimand.sided
     ]
-    rows = corrected(effects, str(audit.spec["correction"]), primary)
+    rows = correct_p_values(effects, str(audit.spec["correction"]), primary)
     answers = [effect for effect in rows if effect.measure == repr(primary)]
     return replace(
         audit,
@@ -76,8 +80,9 @@ def _check(audit: Audit, errors: LabelErrors) -> None:
         )
     if errors.by:
         raise UserError(f"rates by {errors.by} need the documents; {_AGAIN} {errors.text}")
-    if len(audit.groups) != 3:
-        raise UserError(f"rates of {len(audit.groups) - 1} groups need the documents; {_AGAIN}")
+    group_count = len(audit.groups) - 1  # the first "group" is all documents
+    if group_count != 2:
+        raise UserError(f"rates of {group_count} groups need the documents; {_AGAIN}")
     primary = audit.primary
     if primary is None or not is_correctable(primary):
         name = f"Relative Δ of {primary!r}" if isinstance(primary, Measure) else repr(primary)
@@ -97,7 +102,10 @@ def _check(audit: Audit, errors: LabelErrors) -> None:
 
 
 def _values(model: LabelModel, a: str) -> Floats:
-    """Return what a document labelled `a` counts, and one that is not: 1 and −1, corrected."""
+    """Return what a document labelled `a` counts on average, and one with the other label.
+
+    A document that is truly of group `a` counts 1, and one of the other group −1.
+    """
     first = model.groups.names.index(a)
     weights = np.full(2, -1.0)
     weights[first] = 1.0
@@ -106,23 +114,27 @@ def _values(model: LabelModel, a: str) -> Floats:
 
 
 def _scale(values: Floats, estimand: Estimand) -> LabelScale:
+    """Return how the corrected answer follows from the observed one; `values` are of `_values`."""
     value_a, value_b = values.tolist()
-    # A page is held by one group or the other: its parts sum to 1, those of a difference to 0.
+    # Both groups' shares of the first ranks add up to 1. What other answers sum for both groups
+    # adds up to 0, since it is a share of the first ranks minus a share of the list.
     total = 1.0 if isinstance(estimand, PageShare) else 0.0
     return LabelScale(stretch=(value_a - value_b) / 2, move=(value_a + value_b) / 2 * total)
 
 
 def _corrected_effect(effect: Effect, model: LabelModel) -> Effect:
+    """Correct one answer, and widen its interval by the error of the rates."""
     values = _values(model, effect.a)
     scaled = replace(
-        _scale(values, effect.estimand).effect(effect),
+        _scale(values, effect.estimand).corrected_effect(effect),
         details={**effect.details, **_shares(effect, *values.tolist())},
     )
-    distance = (effect.value - effect.neutral) / 2
+    # What each group holds more than at the neutral value, or less: half of the answer's distance.
+    half_distance = (effect.value - effect.neutral) / 2
     weights = np.array([1.0, -1.0])
-    if model.groups.names.index(effect.a):
+    if model.groups.names.index(effect.a) != 0:
         weights = -weights
-    parts = model.error_parts(weights, weights * distance)
+    parts = model.error_parts(weights, weights * half_distance)
     observed = ObservedAnswer(
         value=effect.value, low=effect.low, high=effect.high, neutral=effect.neutral
     )
@@ -130,19 +142,24 @@ def _corrected_effect(effect: Effect, model: LabelModel) -> Effect:
 
 
 def _shares(effect: Effect, value_a: float, value_b: float) -> dict[str, float]:
-    """Return corrected shares of the lists, or of the collection, where the answer tells them."""
+    """Return the corrected details of an effect that are shares of both groups.
+
+    These are the difference of both shares of the collection, or each share of the lists.
+    """
     if "shares" in effect.details:
+        # Both shares of the collection follow from their difference, since they add up to 1.
         difference = effect.details["shares"]
         share_a, share_b = (1 + difference) / 2, (1 - difference) / 2
         return {"shares": value_a * share_a + value_b * share_b}
-    if not set(EVEN) <= set(effect.details):
+    if not set(LIST_SHARES) <= set(effect.details):
         return {}
-    share_a, share_b = (effect.details[name] for name in EVEN)
-    difference = value_a * share_a + value_b * share_b
-    return {EVEN[0]: (1 + difference) / 2, EVEN[1]: (1 - difference) / 2}
+    name_a, name_b = LIST_SHARES
+    difference = value_a * effect.details[name_a] + value_b * effect.details[name_b]
+    return {name_a: (1 + difference) / 2, name_b: (1 - difference) / 2}
 
 
 def _corrected_answers(audit: Audit, model: LabelModel) -> Iterator[QueryAnswers]:
+    """Correct the values per query behind each answer; others are left out."""
     for answer in audit.query_answers:
         if not is_correctable(answer.estimand) or not answer.estimand.sided:
             continue
@@ -152,7 +169,10 @@ def _corrected_answers(audit: Audit, model: LabelModel) -> Iterator[QueryAnswers
 
 
 def _corrected_contributions(audit: Audit, model: LabelModel) -> Contributions | None:
-    """Scale what documents add beyond a mean label, which no change of the mean moves."""
+    """Divide by J what each document's label adds beyond a mean label.
+
+    Nothing is added to it: what moves all labels moves their mean as well.
+    """
     if audit.contributions is None:
         return None
     answers = {}
@@ -160,6 +180,6 @@ def _corrected_contributions(audit: Audit, model: LabelModel) -> Contributions |
         _run, notation, a, _b = key
         if any(repr(answer.estimand) == notation for answer in audit.query_answers):
             value_a, value_b = _values(model, a)
-            scaled = (value_a - value_b) / 2 * clusters.total
-            answers[key] = clusters._replace(total=scaled)
+            stretch = (value_a - value_b) / 2  # 1/J
+            answers[key] = clusters._replace(total=stretch * clusters.total)
     return replace(audit.contributions, answers=answers)

@@ -13,31 +13,40 @@ from ranktilt.statistics.label_errors import explaining_difference
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSensitivity:
-    """What errors of labels would explain one finding away.
+    """How unevenly labels would have to err to explain one finding away.
 
-    Errors that do not depend on rank only pull an answer toward neutral. Those that are more
-    frequent in the first ranks than in the list can make a finding.
+    Errors that do not depend on rank only pull an answer toward its neutral value. Errors that are
+    more frequent in the first ranks than in the list can look like a finding.
     """
 
     run: str
+    """Name of the run."""
     measure: str
+    """Notation of the question, such as ``Share@10``."""
     a: str
+    """The favoured group."""
     b: str
+    """The other group."""
     cutoff: int
     """Number of first ranks."""
     share: float
     """Share of the favoured group in the first ranks, 0 to 1, by the labels as they are."""
     one_kind: float
-    """Difference between the error rate in the first ranks and in the list that explains the
-    finding, where only one group is mistaken for the other; 0 to 1, above 1 where none does."""
+    """Error rate in the first ranks minus that in the list, if it explains the finding.
+
+    Here only documents of one group get the wrong label. 0 to 1; above 1 if no difference is large
+    enough.
+    """
     both_kinds: float
-    """The same where one group is mistaken more often, and the other as much less often."""
+    """The difference if the error rate of one group is higher, and that of the other lower by as
+    much."""
 
 
 def label_sensitivities(effects: Iterable[Effect]) -> list[LabelSensitivity]:
-    """Return what would explain each finding on Share@k away; other answers are left out.
+    """Return how unevenly labels would have to err to explain each finding on Share@k away.
 
-    Of documents that are twins the origin is known, and no label can err.
+    Other answers are left out, and those about twins: a twin is known to be a version of another
+    document, so that its label cannot be wrong.
     """
     sensitivities = []
     for effect in effects:
@@ -50,8 +59,10 @@ def label_sensitivities(effects: Iterable[Effect]) -> list[LabelSensitivity]:
 
 
 def _sensitivity(effect: Effect, cutoff: int) -> LabelSensitivity:
+    """Return how unevenly labels would have to err to explain a finding away."""
+    # Seen from the favoured group, the finding is an interval above the neutral value.
     favoured = effect if effect.favours == "a" else effect.swapped()
-    # Labels err as they are: the finding to explain away is that of the observed answer.
+    # If the answer is corrected for label errors, the finding to explain away is the observed one.
     observed = favoured.observed
     low = favoured.low if observed is None else observed.low
     neutral = favoured.neutral if observed is None else observed.neutral

@@ -1,4 +1,7 @@
-"""Relative Δ under random labels, which are shuffled among each query's relevant documents."""
+"""Relative Δ under random labels, which are shuffled among each query's relevant documents.
+
+A *judgment* is one relevant document of one query, and a *label* is the group of a document.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ from ranktilt.measures.ranking import Floats, Ints
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShuffledRun:
-    """A run and a pair of groups, for which labels are shuffled."""
+    """A run and two groups, for which Relative Δ is computed under shuffled labels."""
 
     judged_run: JudgedRun
     """The run."""
     groups: tuple[int, int]
-    """Indexes of both groups."""
+    """Indexes of both groups in `Groups.names`."""
 
 
 def null_deltas(
@@ -54,17 +57,17 @@ def _deltas_of_batch(
 ) -> list[Floats]:
     """Compute Relative Δ of tasks whose results fit into memory together.
 
-    For the progress bar, they are a `share` of the work, and the part `done` is already done.
+    For the progress bar, they are a `share` of the work, after a share `done` of it.
     """
-    deltas_of = [np.empty((len(measures), shuffles.count)) for _ in tasks]
+    deltas_by_task = [np.empty((len(measures), shuffles.count)) for _ in tasks]
     group_indexes = sorted(set(chain.from_iterable(task.groups for task in tasks)))
     groups = {index: _Group.from_judgments(shuffles.judgments, index) for index in group_indexes}
-    ranked_runs = _ranked_groups(tasks, groups, measures, deltas_of)
-    for draws, labels in shuffles.blocks("random band", done, share):
+    ranked_runs = _ranked_groups(tasks, groups, measures, deltas_by_task)
+    for block, labels in shuffles.blocks("random band", done, share):
         shuffled = _ShuffledGroups.from_labels(labels, groups, measures)
         for ranked_run in ranked_runs:
-            ranked_run.fill(draws, shuffled)
-    return deltas_of
+            ranked_run.fill(block, shuffled)
+    return deltas_by_task
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,10 +77,10 @@ class _ShuffledGroups:
     is_member: Mapping[int, Floats]
     """1 for each document of `_Group.judgment` that a shuffle puts in the group, else 0.
 
-    Of the shape (n_documents, draws).
+    Each array has the shape (n_documents, draws).
     """
     ideal: Mapping[int, Sequence[Floats]]
-    """Value of the best ranking by measure, each of the shape (n_queries, draws)."""
+    """Total of the best ranking of the members, for each measure; shape (n_queries, draws)."""
 
     @classmethod
     def from_labels(
@@ -98,20 +101,27 @@ def _ranked_groups(
     tasks: Sequence[ShuffledRun],
     groups: Mapping[int, _Group],
     measures: Sequence[Measure],
-    deltas_of: Sequence[Floats],
+    deltas_by_task: Sequence[Floats],
 ) -> list[_RankedGroups]:
-    """Collect the tasks of each run, so that each of its groups is summed once for all pairs."""
-    shared = {task.groups: groups[task.groups[0]].shared(groups[task.groups[1]]) for task in tasks}
+    """Collect the tasks of each run, so that each of its groups is summed once for all pairs.
+
+    The results will be written in `deltas_by_task`.
+    """
+    shared_queries = {}
+    for task in tasks:
+        first, second = task.groups
+        shared_queries[task.groups] = groups[first].shared_queries(groups[second])
     runs: dict[int, _RankedGroups] = {}
-    for task, deltas in zip(tasks, deltas_of, strict=True):
+    for task, deltas in zip(tasks, deltas_by_task, strict=True):
         judged_run = task.judged_run
-        ranked = runs.setdefault(id(judged_run), _RankedGroups(blocks={}, pairs=[]))
+        ranked_run = runs.setdefault(id(judged_run), _RankedGroups(blocks={}, pairs=[]))
         for index in task.groups:
-            if index not in ranked.blocks:
-                ranked.blocks[index] = groups[index].ranked(judged_run, measures)
-        ranked.pairs.append(
-            _RankedPair(groups=task.groups, shared=shared[task.groups], deltas=deltas)
+            if index not in ranked_run.blocks:
+                ranked_run.blocks[index] = groups[index].retrieved(judged_run, measures)
+        pair = _RankedPair(
+            groups=task.groups, shared_queries=shared_queries[task.groups], deltas=deltas
         )
+        ranked_run.pairs.append(pair)
     return list(runs.values())
 
 
@@ -121,8 +131,8 @@ class _RankedPair:
 
     groups: tuple[int, int]
     """Indexes of both groups."""
-    shared: tuple[Ints, Ints]
-    """Positions of the queries that both groups have, among the queries of either group."""
+    shared_queries: tuple[Ints, Ints]
+    """Positions of the queries that both groups have: among the first's, and the second's."""
     deltas: Floats
     """Relative Δ of shape (n_measures, shuffles); `_RankedGroups.fill` writes it."""
 
@@ -134,25 +144,26 @@ class _RankedGroups:
     blocks: dict[int, RelevantBlocks]
     """Retrieved relevant documents, by the group's index."""
     pairs: list[_RankedPair]
+    """Pairs of groups for which Relative Δ is computed."""
 
-    def fill(self, draws: slice, shuffled: _ShuffledGroups) -> None:
-        """Compute Relative Δ of every pair under a block of shuffles, and write it in `deltas`."""
+    def fill(self, block: slice, shuffled: _ShuffledGroups) -> None:
+        """Write Relative Δ of every pair under a block of shuffles in `_RankedPair.deltas`."""
         values = {
-            index: _values(blocks.totals(shuffled.is_member[index]), shuffled.ideal[index])
-            for index, blocks in self.blocks.items()
+            index: _values(retrieved.totals(shuffled.is_member[index]), shuffled.ideal[index])
+            for index, retrieved in self.blocks.items()
         }
         for pair in self.pairs:
             a, b = pair.groups
-            queries_a, queries_b = pair.shared
-            pair.deltas[:, draws] = _delta(values[a][:, queries_a], values[b][:, queries_b])
+            queries_a, queries_b = pair.shared_queries
+            pair.deltas[:, block] = _delta(values[a][:, queries_a], values[b][:, queries_b])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Group:
     """The relevant documents that a shuffle may put in one group.
 
-    Labels are shuffled within a query, so these are the labelled relevant documents of the queries
-    in which the group has at least one.
+    Labels are shuffled within a query. So these are the labelled relevant documents, of any group,
+    of the queries in which this group has at least one.
     """
 
     queries: Ints
@@ -175,14 +186,14 @@ class _Group:
         pool = RelevantDocuments(query=query, grade=judgments.grade[judgment])
         return cls(queries=queries, judgment=judgment, pool=pool)
 
-    def shared(self, partner: _Group) -> tuple[Ints, Ints]:
+    def shared_queries(self, partner: _Group) -> tuple[Ints, Ints]:
         """Return the positions of the queries of both groups, in this group's and its partner's."""
         _, positions, partner_positions = np.intersect1d(
             self.queries, partner.queries, assume_unique=True, return_indices=True
         )
         return positions, partner_positions
 
-    def ranked(self, judged_run: JudgedRun, measures: Sequence[Measure]) -> RelevantBlocks:
+    def retrieved(self, judged_run: JudgedRun, measures: Sequence[Measure]) -> RelevantBlocks:
         """Return which of these documents a run retrieves, and where."""
         ranking, keep = judged_run.ranking.head(deepest(measures))
         judgment_count = len(judged_run.judgments.query)
@@ -192,34 +203,36 @@ class _Group:
 
 
 def positions_in(judgments: Ints, judgment_count: int) -> Ints:
-    """Return a table that maps a judgment to its position in `judgments`, or to -1.
+    """Return a table that maps each of `judgment_count` judgments to its position in `judgments`.
 
-    The table has one more element, which is -1: an entry that is not relevant has the judgment -1,
-    and NumPy reads index -1 as the last element.
+    It maps judgments that are not among `judgments` to −1. The table has one more element, which is
+    −1: an entry that is not relevant has the judgment −1, and NumPy reads index −1 as the last
+    element.
     """
     table = np.full(judgment_count + 1, -1)
     table[judgments] = np.arange(len(judgments))
     return table
 
 
-def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> Floats:
+def _values(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:
     """Divide each query's total by the total of its best ranking.
 
-    Returns an array of shape (n_measures, n_queries, draws); NaN if a shuffle leaves the group no
-    relevant document.
+    Both are a list by measure. Returns an array of shape (n_measures, n_queries, draws); NaN if a
+    shuffle leaves the group no relevant document.
     """
-    total, ideal = np.stack(totals), np.stack(best)
+    total, ideal = np.stack(totals), np.stack(ideal_totals)
     with np.errstate(invalid="ignore"):
         return total / ideal
 
 
 def _delta(a: Floats, b: Floats) -> Floats:
-    """Compute Relative Δ of two groups' values, of the shape (n_measures, draws).
+    """Compute Relative Δ of two groups' values; the result has the shape (n_measures, draws).
 
-    Only queries that both groups have under a shuffle count.
+    `a` and `b` have the shape (n_measures, n_queries, draws). Only queries that both groups have
+    under a shuffle count.
     """
     # NumPy adds up a single column in another order than several, and a shuffle's last digits
-    # would depend on the size of its block.
+    # would depend on the size of its block. So a single column is computed twice.
     if a.shape[-1] == 1:
         return _delta(np.repeat(a, 2, axis=-1), np.repeat(b, 2, axis=-1))[:, :1]
     is_counted = ~(np.isnan(a) | np.isnan(b))

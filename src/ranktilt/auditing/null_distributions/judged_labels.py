@@ -1,4 +1,8 @@
-"""What each relevant document's label adds to ``M_a − M_b``, for groups that are no twins."""
+"""What each relevant document's label adds to ``M_a − M_b``, for groups that are no twins.
+
+``M_a`` and ``M_b`` are the values of a measure over the documents of group a and of group b. A
+document's label is its group.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,15 @@ def judged_labels(
 ) -> LabelEffects:
     """List what each relevant document adds to ``M_a − M_b``, compared with its query's others.
 
-    For a document of `a` it is ``(y − mean y of the other documents) / ideal``, for a document of
-    `b` the negative. ``y`` is what the document adds to its group's total: 0 if it is not
-    retrieved.
+    For a document of a it is ``(y − mean y of the other documents) / ideal``, for a document of b
+    the negative. ``y`` is what the document adds to its group's total: 0 if it is not retrieved.
+    ``ideal`` is the total of the group's best ranking.
 
     Measures that are not sums over documents (RR) are taken as linear in the labels; one factor for
     all documents brings them to the scale of the means.
+
+    `groups` are the indexes of a and b, `sample` holds both groups' values of each query, and
+    `origins` has the number of each document's origin, by row.
     """
     judgments = judged_run.judgments
     is_counted = np.isin(judgments.group, groups) & sample.mask[judgments.query]
@@ -44,6 +51,7 @@ def judged_labels(
     ideal = measure.ideal(both)
     ideal_a, ideal_b = (measure.ideal(judgments.of_group(group)) for group in groups)
     scale = np.where(is_first, ideal[query] / ideal_a[query], ideal[query] / ideal_b[query])
+    # For a measure that is a sum over documents, both sums are equal.
     scaled_sum = float((scale * added).sum())
     sample_sum = float((sample.numerator + sample.denominator)[sample.mask].sum())
     scale *= sample_sum / scaled_sum if scaled_sum > 0 else 1.0
@@ -60,13 +68,15 @@ def judged_labels(
         total=total,
         weight=scale * added / 2,
     )
-    return LabelEffects(clusters=clusters, draw=judgments.first_of_equal[counted])
+    # Queries with equal judgments share their shuffles.
+    return LabelEffects(clusters=clusters, draw_number=judgments.first_of_equal[counted])
 
 
 def _added(judged_run: JudgedRun, measure: Measure, is_counted: Bools, both: Judged) -> Floats:
-    """Return what each judgment adds to its query's value, as if both groups were one.
+    """Return what each judgment adds to its query's value, as if both groups were one group.
 
-    0 if the judgment does not count, or its document is not retrieved.
+    `is_counted` says which judgments are of the two groups and count, and `both` are these. A
+    judgment adds 0 if it does not count, or its document is not retrieved.
     """
     judgments, judgment = judged_run.judgments, judged_run.judgment
     is_relevant = judgment >= 0

@@ -1,4 +1,8 @@
-"""``M_a − M_b`` of twins: what each relevant document adds, and p under exchanged labels."""
+"""``M_a − M_b`` of twins: what each relevant document adds, and p under exchanged labels.
+
+``M_a`` and ``M_b`` are the values of a measure over the documents of group a and of group b. Twins
+are two versions of one document, a version of each group; this document is their origin.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,11 @@ def relevant_clusters(
     *,
     origins: Ints,
 ) -> Clusters:
-    """List what each relevant document of twins adds to ``M_a − M_b``.
+    """List what each retrieved relevant document of twins adds to ``M_a − M_b``.
 
-    Its weight is its share of ``(M_a + M_b) / 2``.
+    Its weight is its share of ``(M_a + M_b) / 2``. `groups` are the indexes of a and b, `sample`
+    holds both groups' values of each query, and `origins` has the number of each document's origin,
+    by row.
     """
     judgments, ranking, judgment = judged_run.judgments, judged_run.ranking, judged_run.judgment
     is_relevant = judgment >= 0
@@ -70,14 +76,16 @@ def exchange_p(
 ) -> float:
     """Return the p of ``M_a − M_b`` among its values under labels exchanged within origins.
 
-    An origin's two labels are exchanged in all queries alike, or in none. For linear measures the
-    exchange leaves ``M_a + M_b`` as it is, so this is also the p of Relative Δ.
+    An origin's two labels are exchanged in all queries alike, or in none. For linear measures,
+    which are sums over documents, the exchange leaves ``M_a + M_b`` as it is, so this is also the p
+    of Relative Δ. `sample` and `origins` are those of `relevant_clusters`.
     """
     seed = [options.seed, _SEED]
     if measure.linear and sample.clusters is not None:
         totals = sample.clusters.origin_totals
         exchanged = exchanged_sums(totals, draws=options.resamples, seed=seed)
         return shuffle_p(float(totals.sum()), exchanged)
+    # Other measures are computed anew from the ranking in each draw.
     judgments = judged_run.judgments
     ranking, keep = judged_run.ranking.head(measure.cutoff)
     entry_judgment = judged_run.judgment[keep]
@@ -109,8 +117,10 @@ def exchange_p(
 def _difference(blocks: RelevantBlocks, is_first: Floats) -> Floats:
     """Sum ``M_a − M_b`` over the queries, draw by draw.
 
-    `is_first` is 1 where a draw puts a document in `a`, else 0: (n_documents, draws).
+    `is_first` is 1 where a draw puts a document in a, and 0 where it puts it in b. Its shape is
+    (n_documents, draws).
     """
-    total_a, total_b = blocks.totals(is_first)[0], blocks.totals(1.0 - is_first)[0]
+    # `totals` returns a list with an array for each measure; here there is a single measure.
+    [total_a], [total_b] = blocks.totals(is_first), blocks.totals(1.0 - is_first)
     difference: Floats = (total_a - total_b).sum(axis=0)
     return difference

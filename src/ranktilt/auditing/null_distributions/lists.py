@@ -1,4 +1,7 @@
-"""Answers about whole lists under random labels, or with documents in random order."""
+"""Answers about whole lists under random labels, or with documents in random order.
+
+An entry is one document in the list of one query; its label is the group of the document.
+"""
 
 from __future__ import annotations
 
@@ -22,33 +25,39 @@ _LIST_SEED = 3
 """Second part of the seed of orders; no other null distribution uses it."""
 
 
-def shuffled_in_lists(judged_run: JudgedRun, code: Ints, seed: int) -> Iterator[Ints]:
-    """Shuffle the labels of a run's entries within each list, again and again.
+def shuffled_in_lists(judged_run: JudgedRun, labels: Ints, seed: int) -> Iterator[Ints]:
+    """Yield the labels of a run's entries, shuffled within each list, without end.
 
-    Entries without a label, −1, keep their place.
+    An entry with −1 has no label and takes part in no shuffle. Every draw is written into the same
+    array: use it before you ask for the next.
     """
     rng = np.random.default_rng([seed, _LABEL_SEED])
-    labelled = np.flatnonzero(code >= 0)
-    labels = code.copy()
+    labelled = np.flatnonzero(labels >= 0)
+    drawn_labels = labels.copy()
     sizes = np.bincount(judged_run.ranking.query[labelled])
     starts = np.cumsum(sizes) - sizes
-    # Lists of one length are the rows of a matrix, shuffled together: several times as fast as
-    # sorting random keys.
+    # Lists with equally many labels are the rows of a matrix, shuffled together: several times as
+    # fast as sorting random keys. A matrix holds the entries of these labels.
     matrices = [
         labelled[starts[sizes == size][:, None] + np.arange(size)]
         for size in np.unique(sizes[sizes > 1])
     ]
-    shuffled = [code[entries] for entries in matrices]
+    shuffled = [labels[entries] for entries in matrices]
     while True:
         for entries, drawn in zip(matrices, shuffled, strict=True):
-            labels[entries] = rng.permuted(drawn, axis=1, out=drawn)
-        yield labels
+            drawn_labels[entries] = rng.permuted(drawn, axis=1, out=drawn)
+        yield drawn_labels
 
 
 def listed_labels(
     judged_run: JudgedRun, estimand: GroupEstimand, first: Bools, second: Bools, *, origins: Ints
 ) -> LabelEffects | None:
-    """List what documents of two groups add to an answer; None if the estimand does not know."""
+    """List what documents of two groups add to an answer; None if the estimand has no such list.
+
+    `first` and `second` say which entries of the run are of the first and of the second group.
+    `origins` has the number of each document's origin (the document that twins are versions of), by
+    row of the collection.
+    """
     effects = estimand.label_effects(judged_run.ranking, first, second)
     if effects is None:
         return None
@@ -56,7 +65,7 @@ def listed_labels(
     total, weight = (column[entries] for column in effects)
     query, origin = judged_run.ranking.query[entries], origins[judged_run.row[entries]]
     clusters = Clusters(query=query, origin=origin, total=total, weight=weight)
-    return LabelEffects(clusters=clusters, draw=entries)
+    return LabelEffects(clusters=clusters, draw_number=entries)  # a draw for each entry
 
 
 def null_attention(
@@ -64,17 +73,18 @@ def null_attention(
 ) -> Floats:
     """Answer a question about all groups with every list in random order, `count` times.
 
-    A document that is in several lists has one label, so that these lists err alike. If each were
-    relabelled by itself, a ranker with favourites that knows nothing of groups would seem to favour
-    a group.
+    A document has much the same label in all lists that it occurs in. If each list drew its labels
+    by itself, a ranker that ranks the same few documents high everywhere would seem to favour their
+    group, although it knows nothing of groups.
     """
     rng = np.random.default_rng([seed, _LIST_SEED])
     lists = judged_run.group_lists(groups)
     document = np.unique(judged_run.run.docs[judged_run.position], return_inverse=True)[1]
-    recurs = document.max(initial=-1) + 1 < len(document)
+    document_count = document.max(initial=-1) + 1
+    has_recurring_documents = document_count < len(document)
     null = np.full(count, np.nan)
     for draw in range(count):
-        drawn = lists.relabelled(rng, document) if recurs else lists.shuffled(rng)
+        drawn = lists.relabelled(rng, document) if has_recurring_documents else lists.shuffled(rng)
         answers = attention_answers(estimand, judged_run, drawn)
         null[draw] = estimand.value(answers.total, answers.weight)
         report(f"random lists of {judged_run.run.name}", draw + 1, count)
@@ -84,7 +94,10 @@ def null_attention(
 def attention_answers(
     estimand: AttentionEstimand, judged_run: JudgedRun, lists: GroupLists
 ) -> TwinAnswers:
-    """Answer a question about all groups together, query by query."""
+    """Answer a question about all groups together, query by query.
+
+    A query for which the answer is undefined, or which the collection does not have, has weight 0.
+    """
     values = np.where(judged_run.judgments.known_query, estimand.per_query(lists), np.nan)
     known = ~np.isnan(values)
     return TwinAnswers(np.where(known, values, 0.0), known.astype(np.float64))

@@ -1,4 +1,8 @@
-"""Shares of the first ranks under random labels; a document has the same label in all lists."""
+"""Shares of the first ranks under random labels; a document has the same label in all lists.
+
+A *page* is the first ranks of every list of a run, down to the estimand's cutoff. NDSR is the share
+of these ranks that a group's documents hold, with a higher weight for higher ranks.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,10 @@ from ranktilt.statistics.two_way import Clusters, sums
 
 Signs = npt.NDArray[np.int8]
 """1 for documents of a pair's first group, −1 for its second group, 0 for all others."""
-_CELLS = 1 << 20
+_MOST_LABELS = 1 << 20
 """Most labels to draw at a time, so that memory does not grow with the number of draws."""
-_BAND = "random band of the page"
-"""Name of the work in progress bars."""
+_PROGRESS_TITLE = "random band of the page"
+"""Title of the progress bar."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +42,17 @@ class TopRanks:
     judgment: Ints
     """Position of each entry among the relevant judgments; −1 if it is not relevant."""
     share: Floats
-    """Share of its list's first ranks that each entry holds; see `page_shares`."""
+    """Share of its list's first ranks that each entry holds; the shares of a list add up to 1."""
     known: npt.NDArray[np.bool_]
     """Which queries count."""
 
     @classmethod
     def from_run(cls, judged_run: JudgedRun, estimand: GroupEstimand, documents: int) -> TopRanks:
-        """Cut a run at the estimand's cutoff for a collection of so many documents."""
+        """Cut a run at the estimand's cutoff.
+
+        `documents` is the number of documents of the collection. Raises `ValueError` if the
+        estimand gives documents no weights, so that it is no difference of two groups' sums.
+        """
         ranking, keep = judged_run.ranking.head(estimand.cutoff)
         weights = estimand.weights(ranking)
         if weights is None:
@@ -61,11 +69,14 @@ class TopRanks:
 
     @property
     def is_counted(self) -> npt.NDArray[np.bool_]:
-        """Whether each document is of the collection, in a query that counts."""
+        """Whether each entry is a document of the collection, in a query that counts."""
         return (self.row >= 0) & self.known[self.ranking.query]
 
     def difference(self, signs: Signs) -> Floats:
-        """Return NDSR_a − NDSR_b of each query."""
+        """Return NDSR_a − NDSR_b of each query; 0 for a query that does not count.
+
+        a is the group with sign 1, b the group with sign −1.
+        """
         sign = np.where(self.row >= 0, signs[self.row], 0)
         return np.where(self.known, self._sum(sign == 1) - self._sum(sign == -1), 0.0)
 
@@ -87,9 +98,9 @@ class TopRanks:
 
     def shares(self, *, relevant: bool) -> DocumentShares:
         """Sum each document's share over all lists: of relevant documents, or of the others."""
-        is_chosen = self.is_counted & ((self.judgment >= 0) == relevant)
-        number = (self.judgment if relevant else self.row)[is_chosen]
-        shares = sums(number, self.share[is_chosen])
+        is_summed = self.is_counted & ((self.judgment >= 0) == relevant)
+        number = (self.judgment if relevant else self.row)[is_summed]
+        shares = sums(number, self.share[is_summed])
         documents = np.flatnonzero(shares)
         return DocumentShares(document=documents, share=shares[documents])
 
@@ -107,10 +118,10 @@ class DocumentShares(NamedTuple):
 
     def within(self, rows: Ints) -> DocumentShares:
         """Keep the documents that are among `rows`, numbered by their index there."""
-        _, index, chosen = np.intersect1d(
+        _, index_in_rows, index_here = np.intersect1d(
             rows, self.document, assume_unique=True, return_indices=True
         )
-        return DocumentShares(document=index, share=self.share[chosen])
+        return DocumentShares(document=index_in_rows, share=self.share[index_here])
 
 
 def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
@@ -121,67 +132,91 @@ def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -
     that are relevant to some query are shuffled separately; documents without a label keep none.
     Yields an array of shape (n_groups, shuffles) for each run.
     """
-    for part in shuffles.batches(len(pages), len(groups.names)):
-        share = (part.stop - part.start) / len(pages) / 2
-        yield from _bands(pages[part], groups, shuffles, (part.start / len(pages), share))
+    for batch in shuffles.batches(len(pages), len(groups.names)):
+        # Relevant documents are the first half of a batch's work, all others the second.
+        half_share = (batch.stop - batch.start) / len(pages) / 2
+        yield from _bands_of_batch(
+            pages[batch], groups, shuffles, done=batch.start / len(pages), half_share=half_share
+        )
 
 
-def _bands(
-    pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles, progress: tuple[float, float]
+def _bands_of_batch(
+    pages: Sequence[TopRanks],
+    groups: Groups,
+    shuffles: Shuffles,
+    *,
+    done: float,
+    half_share: float,
 ) -> Iterator[Floats]:
-    """Draw the bands of runs whose results fit into memory together."""
+    """Draw the bands of runs whose results fit into memory together.
+
+    For the progress bar, a share `done` of the work is already done; each of the two kinds of
+    documents is another `half_share`.
+    """
     totals = [np.zeros((len(groups.names), shuffles.count)) for _ in pages]
-    done, share = progress
     relevant = [page.shares(relevant=True) for page in pages]
     others = [page.shares(relevant=False) for page in pages]
-    for rows, labels in shuffles.blocks(_BAND, done, share):
-        _count_all([total[:, rows] for total in totals], labels, relevant)
-    for stop in _count_shuffled(totals, others, groups, shuffles):
-        step = shuffles.count * (done + share + share * stop / shuffles.count)
-        report(_BAND, round(step), shuffles.count)
+    for block, labels in shuffles.blocks(_PROGRESS_TITLE, done, half_share):
+        _add_shares_of_runs([total[:, block] for total in totals], labels, relevant)
+    for shuffles_done in _add_unjudged_shares(totals, others, groups, shuffles):
+        step = shuffles.count * (done + half_share + half_share * shuffles_done / shuffles.count)
+        report(_PROGRESS_TITLE, round(step), shuffles.count)
     for total, page in zip(totals, pages, strict=True):
         yield total / max(int(page.known.sum()), 1)
 
 
-def _count_shuffled(
+def _add_unjudged_shares(
     totals: Sequence[Floats], shares: Sequence[DocumentShares], groups: Groups, shuffles: Shuffles
 ) -> Iterator[int]:
-    """Add up shares under shuffles of the collection's labels; yield how many shuffles are done."""
+    """Add the shares of documents that are not relevant, under shuffles of the collection's labels.
+
+    Yields how many shuffles are done.
+    """
     code, row_sets = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
-    shares_of = []
+    shares_by_stratum = []
     for stratum in row_sets:
-        shares_of.append([shares_of_run.within(stratum) for shares_of_run in shares])
+        shares_by_stratum.append([shares_of_run.within(stratum) for shares_of_run in shares])
     rng = np.random.default_rng([shuffles.seed, 1])
-    for start, stop in blocks(shuffles.count, len(code), _CELLS):
+    for start, stop in blocks(shuffles.count, len(code), _MOST_LABELS):
         drawn_totals = [total[:, start:stop] for total in totals]
-        for stratum, shares_of_stratum in zip(row_sets, shares_of, strict=True):
+        for stratum, shares_of_stratum in zip(row_sets, shares_by_stratum, strict=True):
             labels = np.broadcast_to(code[stratum], (stop - start, len(stratum)))
-            _count_all(drawn_totals, rng.permuted(labels, axis=1), shares_of_stratum)
+            _add_shares_of_runs(drawn_totals, rng.permuted(labels, axis=1), shares_of_stratum)
         yield stop
 
 
 def strata(groups: Groups, judgments: Judgments) -> tuple[Ints, Ints]:
-    """Return the rows of labelled documents that are relevant to some query, and of all others."""
-    ever = np.zeros(len(groups.code), dtype=bool)
-    ever[judgments.row[judgments.row < len(ever)]] = True
-    labelled = groups.code >= 0
-    return np.flatnonzero(ever & labelled), np.flatnonzero(~ever & labelled)
+    """Return the rows of labelled documents that are relevant to some query, and of all others.
+
+    Labels are shuffled within each of these two sets.
+    """
+    is_relevant = np.zeros(len(groups.code), dtype=bool)
+    is_relevant[judgments.row[judgments.row < len(is_relevant)]] = True
+    has_label = groups.code >= 0
+    return np.flatnonzero(is_relevant & has_label), np.flatnonzero(~is_relevant & has_label)
 
 
-def _count_all(
+def _add_shares_of_runs(
     totals: Sequence[Floats], labels: npt.NDArray[np.int8], shares: Sequence[DocumentShares]
 ) -> None:
-    """Add to the groups of each run the shares of its documents, all under the same labels."""
+    """Add to the groups of each run the shares of its documents, all under the same labels.
+
+    `totals` has an array of shape (n_groups, draws) for each run. `labels` has the shape (draws,
+    n_documents), with a column for each `DocumentShares.document`.
+    """
     for total, shares_of_run in zip(totals, shares, strict=True):
-        _count(total, labels[:, shares_of_run.document], shares_of_run.share)
+        _add_shares(total, labels[:, shares_of_run.document], shares_of_run.share)
 
 
-def _count(total: Floats, labels: npt.NDArray[np.int8], shares: Floats) -> None:
+def _add_shares(total: Floats, labels: npt.NDArray[np.int8], shares: Floats) -> None:
     """Add to each group the shares of the documents with its label, draw by draw."""
+    # Every draw has a bin for each group, after a first bin for documents without a label (−1).
     draws, bins = len(labels), len(total) + 1
     bin_number = labels + (bins * np.arange(draws) + 1)[:, None]
-    counts = np.bincount(bin_number.ravel(), weights=np.tile(shares, draws), minlength=draws * bins)
-    total += counts.reshape(draws, bins)[:, 1:].T  # the first bin is of documents without a label
+    bin_totals = np.bincount(
+        bin_number.ravel(), weights=np.tile(shares, draws), minlength=draws * bins
+    )
+    total += bin_totals.reshape(draws, bins)[:, 1:].T
 
 
 def page_labels(
@@ -189,9 +224,13 @@ def page_labels(
 ) -> LabelEffects:
     """List what labels add to a difference of shares, if they are drawn as in `share_bands`.
 
-    Labels and shares are both measured from their means: for a relevant document, over its query's
-    relevant documents; for any other, over its stratum of the collection in all queries. Documents
-    that are on no page hold less than the mean share; this difference belongs to no query.
+    What a label adds is the product of two deviations from a mean: of the document's sign, and of
+    its share. For a relevant document, the means are those of its query's relevant documents. For
+    any other, they are those of its stratum of the collection, in all queries. Documents that no
+    list has in its first ranks hold less than the mean share; this difference belongs to no query.
+
+    `signs` has a number for each document, by row; the difference is Σ sign · share. `origins` has
+    the number of each document's origin.
     """
     judged = _judged_labels(judged_run, page, signs)
     unjudged = _unjudged_labels(judged_run, page, signs, groups)
@@ -207,8 +246,8 @@ def page_labels(
     # A shuffle gives a relevant document one label a query, any other one label in all queries.
     judged_draw = judgments.first_of_equal[counted]
     unjudged_draw = len(judgments.query) + unjudged.origin
-    draw = np.concatenate([judged_draw, unjudged_draw])
-    return LabelEffects(clusters=clusters, draw=draw)
+    draw_number = np.concatenate([judged_draw, unjudged_draw])
+    return LabelEffects(clusters=clusters, draw_number=draw_number)
 
 
 def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
@@ -217,7 +256,7 @@ def _counted_judgments(judgments: Judgments, page: TopRanks) -> Ints:
 
 
 def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs | Floats) -> Clusters:
-    """List what labels of relevant documents add, by row."""
+    """List what labels of relevant documents add; `Clusters.origin` is the document's row."""
     judgments = judged_run.judgments
     counted = _counted_judgments(judgments, page)
     query, row = judgments.query[counted], judgments.row[counted]
@@ -236,27 +275,27 @@ def _judged_labels(judged_run: JudgedRun, page: TopRanks, signs: Signs | Floats)
 def _unjudged_labels(
     judged_run: JudgedRun, page: TopRanks, signs: Signs | Floats, groups: Groups
 ) -> Clusters:
-    """List what labels of all other documents add, by row.
+    """List what labels of all other documents add; `Clusters.origin` is the document's row.
 
-    The first rows are documents on the first ranks of a query. The last rows have −1 for their
-    query: they are what each document adds to the mean label that these are compared with.
+    The first rows of the result are documents in the first ranks of a query. The last rows belong
+    to no query (−1), and hold every document of a stratum once: they take the mean share off.
     """
     is_unjudged = (page.judgment < 0) & page.is_counted
     is_unjudged[is_unjudged] = groups.code[page.row[is_unjudged]] >= 0
     query, row = page.ranking.query[is_unjudged], page.row[is_unjudged]
     share = page.share[is_unjudged]
-    sign = signs.astype(np.float64)
-    by_document = sums(row, share, len(signs))
+    deviation = signs.astype(np.float64)
+    document_shares = sums(row, share, len(signs))
     rows, totals = [row], []
     for stratum in strata(groups, judged_run.judgments):
         size = max(len(stratum), 1)
-        sign[stratum] -= signs[stratum].sum(dtype=np.float64) / size
+        deviation[stratum] -= signs[stratum].sum(dtype=np.float64) / size
         rows.append(stratum)
-        totals.append(-sign[stratum] * by_document[stratum].sum() / size)
-    absent = sum(len(total) for total in totals)
+        totals.append(-deviation[stratum] * document_shares[stratum].sum() / size)
+    rows_without_query = sum(len(total) for total in totals)
     return Clusters(
-        query=np.concatenate([query, np.full(absent, -1)]),
+        query=np.concatenate([query, np.full(rows_without_query, -1)]),
         origin=np.concatenate(rows),
-        total=np.concatenate([sign[row] * share, *totals]),
-        weight=np.concatenate([share, np.zeros(absent)]),
+        total=np.concatenate([deviation[row] * share, *totals]),
+        weight=np.concatenate([share, np.zeros(rows_without_query)]),
     )

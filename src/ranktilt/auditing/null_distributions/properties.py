@@ -1,7 +1,9 @@
 """Answers about a property of documents, with the values of each list in random order.
 
-A document has the same value in every list, so the range of random answers is widened as for labels
-(`LabelEffects`). Neutral is exactly 0: in a random order any ranks hold the list's mean.
+A property is a number that each document has, such as its popularity; the groups are its two ends.
+A document has the same value in every list, although values are shuffled for each list separately.
+So the range of random answers is widened, as it is for labels (`LabelEffects.spread`). The neutral
+answer is exactly 0: in a random order, any ranks hold the mean value of the list.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ def property_sample(
     seed: int,
     count: int,
 ) -> Sample:
-    """Return one run's answer to a question about the property whose two ends are the groups."""
+    """Return one run's answer to a question about the property whose two ends are the groups.
+
+    `origins` has the number of each document's origin, by row. The values are shuffled `count`
+    times.
+    """
     ranking = judged_run.ranking
     numbers = _entry_values(judged_run, groups)
     values = (numbers - groups.mean_value) / groups.spread_of_values
@@ -68,14 +74,17 @@ def _entry_values(judged_run: JudgedRun, groups: Groups) -> Floats:
 def _label_effects(
     judged_run: JudgedRun, estimand: PropertyEstimand, values: Floats, origins: Ints
 ) -> LabelEffects:
-    """Return what each document's value adds to the answer; each entry is drawn separately."""
+    """Return what each document's value adds to the answer, entry by entry.
+
+    Shuffles draw the value of each entry separately.
+    """
     entries = np.flatnonzero(~np.isnan(values))
     total, weight = (
         column[entries] for column in estimand.value_effects(judged_run.ranking, values)
     )
     query, origin = judged_run.ranking.query[entries], origins[judged_run.row[entries]]
     clusters = Clusters(query=query, origin=origin, total=total, weight=weight)
-    return LabelEffects(clusters=clusters, draw=entries)
+    return LabelEffects(clusters=clusters, draw_number=entries)
 
 
 def _shuffled_answers(
@@ -89,16 +98,18 @@ def _shuffled_answers(
     if not list_count:
         return draws
     _, weights = estimand.value_effects(ranking, values)
-    # A shuffle moves the weighted mean alone, and of that only the few entries that count.
+    # An answer is the weighted mean of a list's values minus their plain mean. A shuffle changes
+    # the weighted mean alone, which few entries have a weight in.
     counted = np.flatnonzero(weights > 0)
     weights = weights[counted] / list_count
     weighted_mean = float(weights @ values[counted])
     list_mean = weighted_mean - float(np.nanmean(answers))
     is_known = ~np.isnan(values)
-    # Which of its list's known entries gives each entry its value; −1 stays where there is none.
-    givers = np.where(is_known, np.arange(len(values)), -1)
-    shuffled = shuffled_in_lists(judged_run, givers, seed)
-    for draw, giver in zip(range(count), shuffled, strict=False):
-        draws[draw] = weights @ values[giver[counted]] - list_mean
+    # Shuffled are the indexes of the entries: each entry gets the value of the entry whose index it
+    # gets. An entry without a value has −1, which no shuffle moves.
+    indexes = np.where(is_known, np.arange(len(values)), -1)
+    shuffled = shuffled_in_lists(judged_run, indexes, seed)
+    for draw, value_index in zip(range(count), shuffled, strict=False):
+        draws[draw] = weights @ values[value_index[counted]] - list_mean
         report(f"random lists of {judged_run.run.name}", draw + 1, count)
     return draws

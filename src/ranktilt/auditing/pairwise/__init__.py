@@ -1,5 +1,9 @@
 """Pairs of a protected and an unprotected document, shown to a language model in both orders.
 
+*Protected* is the group of documents whose treatment is examined; all other documents are
+unprotected. The *kind* of a pair says whether both documents are relevant to the query, or neither.
+The *preference* is the share of the model's decisions for the protected document.
+
 Start with `audit.pairwise`: `pairs` draws the pairs to ask about, `ask` asks a model, `decisions`
 holds its choices, and `decision_file` reads choices from a file. `counts` counts choices, `outcome`
 makes shares and tests of them, `totals` does so for all kinds of pairs, and `result` is the result.

@@ -22,12 +22,13 @@ def ask_pairs(
 ) -> Decisions:
     """Ask a language model about each pair in both orders, in one batch of prompts.
 
-    `ranker` gives the model and the prompt; its ranking method is not used.
+    `ranker` gives the model and the prompt; its ranking method is not used. `asker` sends the
+    prompts; by default it keeps a journal, so that an interrupted run can go on.
     """
     texts = readable_texts(ranker, collection)
     protected, unprotected = (
-        texts.gather(codes(drawn.frame[side], collection.ids))
-        for side in ("protected", "unprotected")
+        texts.gather(codes(drawn.frame[column], collection.ids))
+        for column in ("protected", "unprotected")
     )
     query_rows = codes(drawn.frame["query"], collection.queries["id"])
     queries = collection.queries["text"].gather(query_rows)
@@ -41,9 +42,10 @@ def ask_pairs(
         drawn.frame.iter_rows(), answers, strict=True
     ):
         orders = (protected_id, unprotected_id), (unprotected_id, protected_id)
-        for order, reading in zip(orders, readings, strict=True):
-            choice = order[reading.order[0]] if reading.order else None
-            rows.append((query, kind, *order, choice, reading.kind))
+        for (first, second), reading in zip(orders, readings, strict=True):
+            # `reading.order` has the positions of the passages, the best one first.
+            choice = (first, second)[reading.order[0]] if reading.order else None
+            rows.append((query, kind, first, second, choice, reading.kind))
     return Decisions(
         frame=pl.DataFrame(rows, SCHEMA, orient="row"),
         sides=drawn.sides,
@@ -55,10 +57,10 @@ def ask_pairs(
 
 
 def _both_orders() -> Generator[list[Listing], list[Reading], list[Reading]]:
-    """Ask about both orders of a pair, and return both readings.
+    """Ask about both orders of a pair, and return the readings of both answers.
 
-    A dialogue with the model, as `ranktilt.rankers.llm` runs it: it yields listings of passages and
-    gets readings.
+    It is a dialogue with the model, as `ranktilt.rankers.llm` runs it: it yields listings of
+    passages, by their positions in the task, and gets the readings of the model's answers.
     """
-    answers = yield [(0, 1), (1, 0)]
-    return answers
+    readings = yield [(0, 1), (1, 0)]
+    return readings

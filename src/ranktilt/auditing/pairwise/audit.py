@@ -1,4 +1,4 @@
-"""From choices to shares of each kind of pairs, with intervals and tests."""
+"""Audit a language model by its choices between two documents, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -36,34 +36,35 @@ def pairwise(
 ) -> PairwiseAudit:
     """Ask a model whether a protected or an unprotected document is more relevant, in both orders.
 
-    See Wang et al., NAACL 2024, sec. 3.2 and table 3. Two rules are ours: both orders must agree,
-    and a query has 20 pairs.
+    This is the test of Wang et al., NAACL 2024, sec. 3.2 and table 3. Two rules are not in the
+    paper: both orders must agree, and a query has 20 pairs.
 
     Parameters
     ----------
     collection : Collection
-        With a column of groups.
+        Queries, and documents with a column of groups.
     choices : Pairwise or Decisions
         The model to ask, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its
         method and top do not matter), or earlier choices from `ask_pairs` or `read_decisions`.
     by, protected : str
-        Column of the groups, and the protected one: by default the smaller of two. All others are
-        the other side.
+        Column of the groups, and name of the protected group: by default the smaller of two. The
+        documents of all other groups are unprotected.
     pairs : int, optional
-        Number of pairs of two relevant documents for each query, and of two that are not.
+        Number of pairs to draw for each query: so many of two relevant documents, and as many of
+        two documents that are not relevant.
     candidates : Run, optional
         Documents from which a query's pairs are drawn; all by default.
     queries : iterable of str, optional
         Ids of the queries that count, such as those that an adapter did not learn from; all by
         default.
     count_rule : {"both-agree", "each"}, optional
-        Count a pair if both orders agree, or each answer separately.
+        Count a pair if the answers in both orders agree, or each answer separately.
     margin : float, optional
-        Half-width of what counts as level, in points around 50 %.
+        Largest distance from 50 % that counts as level, in points.
     correction : {"holm", "bonferroni"}, optional
         Correction of the p-values of both kinds of pairs.
     resamples, seed : int, optional
-        Bootstrap resamples; random seed of these and of the pairs.
+        Number of bootstrap resamples; random seed of these and of the pairs.
     """
     options = PairwiseOptions(
         count_rule=count_rule,

@@ -1,4 +1,8 @@
-"""Read a file of earlier choices between two documents, as JSON lines."""
+"""Read a file of earlier choices between two documents, as JSON lines.
+
+A pair is a protected and an unprotected document (its two *sides*), both relevant to the query or
+neither.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ _LeftOutReason = Literal["groups", "relevance"]
 """
 
 _IMPORTED = "imported"
-"""Kind of answer of a choice from elsewhere: nobody knows in what form the model gave it."""
+"""Kind of answer of a choice of which the model's answer is not stored."""
 _Id = Annotated[str, msgspec.Meta(min_length=1)]
 """An id; it may not be empty."""
 
@@ -45,11 +49,11 @@ class _Choice(msgspec.Struct):
     second: _Id
     """Id of the document that is shown second."""
     choice: str | msgspec.UnsetType | None = msgspec.UNSET
-    """The chosen id; empty or null for none."""
+    """Id of the chosen document; empty or null if none was chosen."""
     answer: Any = None
     """The model's answer, in any form that `stored_answer` reads; it counts if `choice` is empty.
 
-    It names the first document ``[1]`` and the second ``[2]``, as the prompt does.
+    The answer calls the first document ``[1]`` and the second ``[2]``, as the prompt does.
     """
     reading: str | None = None
     """Kind of answer, one of `ranktilt.rankers.llm.answers.KINDS`; `Decisions.contents` writes it.
@@ -92,22 +96,27 @@ class _Choice(msgspec.Struct):
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
     """Read stored choices, one in each line: ``query``, ``first``, ``second``, and the choice.
 
-    The choice is an id (``choice``) or a model's answer (``answer``). A choice is left out, and
-    noted, if its documents are not one of each side, or if only one of them is relevant.
+    The choice is an id (``choice``) or a model's answer (``answer``). A choice is left out, with a
+    note, if its documents are not one of each side, or if only one of them is relevant.
+
+    Raises
+    ------
+    DataError
+        If a line does not have this form or does not fit the collection, or if no choice is left.
     """
     path = Path(path)
-    row_of = {name: row for row, name in enumerate(collection.ids)}
-    known_pairs = _KnownPairs(
-        row_of=row_of, relevant=frozenset(relevant_pairs(collection).iter_rows()), sides=sides
+    row_of_id = {document: row for row, document in enumerate(collection.ids)}
+    judged_sides = _JudgedSides(
+        row_of_id=row_of_id, relevant=frozenset(relevant_pairs(collection).iter_rows()), sides=sides
     )
     rows = []
     left_out = Counter[_LeftOutReason]()
-    for choice in _read_choices(path, set(collection.queries["id"]), row_of):
-        reason = known_pairs.left_out_reason(choice)
+    for choice in _read_choices(path, set(collection.queries["id"]), row_of_id):
+        reason = judged_sides.left_out_reason(choice)
         if reason is not None:
             left_out[reason] += 1
             continue
-        kind = known_pairs.kind(choice)
+        kind = judged_sides.kind(choice)
         rows.append((choice.query, kind, choice.first, choice.second, *choice.read()))
     notes = list(_left_out_notes(path.name, sides, left_out))
     if not rows:
@@ -123,28 +132,29 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
 
 
 def _read_choices(path: Path, queries: set[str], documents: Mapping[str, int]) -> Iterator[_Choice]:
-    """Yield the choices of a file; refuse one that does not fit the collection, or comes twice.
+    """Yield the choices of a file; refuse those that do not fit the collection, or come twice.
 
-    The same two documents in the other order are another choice.
+    The same two documents in the other order are another choice. `queries` are the ids of the
+    collection's queries, and `documents` has those of its documents as keys.
     """
-    lines: dict[tuple[str, str, str], int] = {}
+    line_of_choice: dict[tuple[str, str, str], int] = {}
     for line, record in json_objects(path):
         choice = _read_choice(path, line, record)
         fault = choice.fault(queries, documents)
         key = choice.query, choice.first, choice.second
-        if key in lines:
-            fault = f"line {lines[key]} has the same query and documents in this order"
+        if key in line_of_choice:
+            fault = f"line {line_of_choice[key]} has the same query and documents in this order"
         if fault:
             raise DataError(path, fault, line=line)
-        lines[key] = line
+        line_of_choice[key] = line
         yield choice
 
 
 @dataclass(frozen=True, kw_only=True)
-class _KnownPairs:
+class _JudgedSides:
     """Sides and judgments of a collection's documents, to check the documents of a choice."""
 
-    row_of: Mapping[str, int]
+    row_of_id: Mapping[str, int]
     """Row of each document, by its id."""
     relevant: frozenset[tuple[str, int]]
     """Query and row of every relevant judgment."""
@@ -153,7 +163,8 @@ class _KnownPairs:
 
     def left_out_reason(self, choice: _Choice) -> _LeftOutReason | None:
         """Return why a choice does not compare the two sides; None if it does."""
-        first, second = self.row_of[choice.first], self.row_of[choice.second]
+        first, second = self.row_of_id[choice.first], self.row_of_id[choice.second]
+        # The code is 1 for protected, 0 for unprotected documents.
         if {int(self.sides.code[first]), int(self.sides.code[second])} != {0, 1}:
             return "groups"
         if self._is_relevant(choice.query, first) != self._is_relevant(choice.query, second):
@@ -162,7 +173,7 @@ class _KnownPairs:
 
     def kind(self, choice: _Choice) -> Kind:
         """Return the kind of a pair that is not left out: both documents are relevant, or none."""
-        is_relevant = self._is_relevant(choice.query, self.row_of[choice.first])
+        is_relevant = self._is_relevant(choice.query, self.row_of_id[choice.first])
         return "relevant" if is_relevant else "irrelevant"
 
     def _is_relevant(self, query: str, row: int) -> bool:

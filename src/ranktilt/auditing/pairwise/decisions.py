@@ -1,4 +1,4 @@
-"""Decisions of a language model: its choice for each pair and order."""
+"""Decisions of a language model: its choice for each pair of documents, in each of both orders."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ SCHEMA = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Decisions:
-    """The choice in each pair and order."""
+    """The choices of a language model, or from a file."""
 
     frame: pl.DataFrame
-    """One row for each answer.
+    """Table with a row for each answer.
 
-    ``query``, ``kind`` (``relevant`` or ``irrelevant``), ``first`` and ``second`` (ids in the order
-    of the prompt), ``choice`` (one of both ids, or null where an answer could not be read) and
-    ``reading`` (the kind of answer).
+    The columns are ``query``, ``kind`` (``relevant`` or ``irrelevant``: whether both documents
+    are), ``first`` and ``second`` (ids in the order of the prompt), ``choice`` (one of these ids,
+    or null if an answer could not be read) and ``reading`` (the kind of answer).
     """
     sides: TwoGroups
-    """Sides of the documents."""
+    """Which documents are protected, and which are not."""
     model: str
     """Name of the language model that chose, or of the file of choices."""
     spec: Mapping[str, Any] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Decisions:
     """Ids of queries that the model was trained on, as far as that is known."""
 
     def contents(self) -> bytes:
-        """Return them as JSON lines, which `decision_file.read_decisions` reads."""
+        """Return the choices as JSON lines, which `decision_file.read_decisions` reads."""
         return b"".join(
             orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
             for row in self.frame.iter_rows(named=True)
@@ -58,12 +58,13 @@ class Decisions:
 def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
     """Keep the choices of these queries; a note counts the queries without choices."""
     frame = decisions.frame.filter(pl.col("query").is_in(list(queries)))
-    lacking = [name for name in queries if name not in set(frame["query"])]
     if not frame.height:
         raise UserError(
             f"no pair to count: {counted(len(queries), 'query has', 'queries have')} none"
         )
+    queries_with_choices = set(frame["query"])
+    lacking = sum(query not in queries_with_choices for query in queries)
     notes = decisions.notes
     if lacking:
-        notes = (*notes, QueriesWithoutPair(lacking=len(lacking), queries=len(queries)))
+        notes = (*notes, QueriesWithoutPair(lacking=lacking, queries=len(queries)))
     return replace(decisions, frame=frame, notes=notes)

@@ -1,4 +1,7 @@
-"""Notes of a pairwise audit: what its reader should know."""
+"""Notes of a pairwise audit: what its reader should know.
+
+A function here decides which notes apply; `reporting/sentences/notes` has their words.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,19 @@ from ranktilt.data.notes.runs import AnswersRead
 
 
 def choice_notes(result: PairwiseAudit, decisions: Decisions) -> Iterator[Note]:
-    """Note what is uncertain about a result, how answers were read, and where there are few."""
+    """Yield all notes: on fixed choices, on how answers were read, and on few queries."""
     effects = [result.effect(outcome) for outcome in result.outcomes if outcome.decided]
     yield from variation_notes(effects)
     yield from decisions.notes
     yield from _answer_notes(decisions)
-    yield from _few_notes(result.outcomes)
+    yield from _few_query_notes(result.outcomes)
 
 
 def _answer_notes(decisions: Decisions) -> Iterator[Note]:
     """Note the kinds of answers, and how many pairs have an answer in one order only."""
     numbers = decisions.frame["reading"].value_counts(sort=True)
     kinds = counts_of(dict(numbers.iter_rows()))
-    total, lost = decisions.frame.height, decisions.frame["choice"].null_count()
+    unreadable = decisions.frame["choice"].null_count()
     answers = decisions.spec.get("llm_answers", {})
     yield AnswersRead(
         stage=decisions.model,
@@ -41,24 +44,24 @@ def _answer_notes(decisions: Decisions) -> Iterator[Note]:
         tokens_read=answers.get("tokens_read"),
         tokens_written=answers.get("tokens_written"),
     )
-    if lost:
+    if unreadable:
         yield ChoicesUnreadable(
-            answers=total, unreadable=lost, kinds=kinds, first=answers.get("unreadable") or ""
+            answers=decisions.frame.height,
+            unreadable=unreadable,
+            kinds=kinds,
+            first=answers.get("unreadable") or "",
         )
+    # The two ids in one order, whichever document was shown first.
     pair = pl.concat_list(
         pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
     )
-    single = (
-        decisions.frame.group_by("query", pair.alias("pair"))
-        .len()
-        .filter(pl.col("len") == 1)
-        .height
-    )
-    if single:
-        yield PairsInOneOrder(pairs=single)
+    answer_counts = decisions.frame.group_by("query", pair.alias("pair")).len()
+    in_one_order = answer_counts.filter(pl.col("len") == 1).height
+    if in_one_order:
+        yield PairsInOneOrder(pairs=in_one_order)
 
 
-def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[Note]:
+def _few_query_notes(outcomes: Sequence[PairOutcome]) -> Iterator[Note]:
     """Note kinds of pairs with few queries, or without a decision."""
     for outcome in outcomes:
         kind = outcome.kind

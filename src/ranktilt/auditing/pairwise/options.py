@@ -11,17 +11,18 @@ from ranktilt.errors import unknown
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseOptions:
-    """Options for counting and testing choices; `ranktilt.pairwise` explains each field."""
+    """Options for counting and testing choices; those of `ranktilt.pairwise`."""
 
     count_rule: str
     """How choices are counted, one of `COUNTS`."""
     margin: float
-    """Largest tilt that counts as level, in points."""
+    """Largest distance from 50 % that counts as level, in points."""
     correction: str
-    """Correction for several tests."""
+    """Correction for several tests: ``holm`` or ``bonferroni``."""
     resamples: int
     """Number of bootstrap resamples."""
     seed: int
+    """Random seed."""
 
     def check(self) -> None:
         """Refuse values that no pairwise audit takes, before a model is asked."""

@@ -1,4 +1,8 @@
-"""The outcome of one kind of pairs: shares with intervals over queries and documents, and tests."""
+"""The outcome of one kind of pairs: shares with intervals over queries and documents, and tests.
+
+A pair is a protected and an unprotected document. Its *half lead* is half the choices of the
+protected document minus half the choices of the other.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +32,16 @@ def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int, seed: i
     by_query = {name: sums(pairs.query, column) for name, column in columns.items()}
     resampled = resampled_means(list(by_query.values()), resamples=resamples, seed=seed)
     shares = _Shares(columns=columns, means=dict(zip(columns, resampled, strict=True)), pairs=pairs)
-    # The preference is a half plus half the lead over the decisions. It is computed from the lead,
-    # which is exactly negated when the sides are exchanged; a share is so but for rounding.
+    # The preference, protected / decided, equals one half plus Σ half lead / Σ decided. It is
+    # computed from the half lead, because exchanged groups then give the exact negative. Shares of
+    # the two groups would add up to 1 only up to rounding.
     lead = shares.estimate("half_lead", "decided", neutral=0.0)
     preference = Share(
         value=EVEN + lead.share.value, low=EVEN + lead.share.low, high=EVEN + lead.share.high
     )
-    flips = np.nan
+    flip_p = np.nan
     if decided.any():
-        flips = sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed)
+        flip_p = sign_flip_p(by_query["half_lead"], resamples=resamples, seed=seed)
     protected = shares.estimate("protected", "units").share
     unprotected = shares.estimate("unprotected", "units").share
     inconsistent = shares.estimate("inconsistent", "pairs").share
@@ -56,13 +61,13 @@ def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int, seed: i
         error=lead.inference.error,
         effective_n=lead.effective_n,
         p=lead.inference.p,
-        checks={"sign flips": flips},
+        checks={"sign flips": flip_p},
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _EstimatedShare:
-    """One count as a share of another."""
+    """One count as a share of another count."""
 
     share: Share
     """The share with its interval."""
@@ -74,7 +79,7 @@ class _EstimatedShare:
 
 @dataclass(frozen=True, kw_only=True)
 class _Shares:
-    """Counts of each pair, and their resampled means."""
+    """Counts of each pair, and their means over resampled queries."""
 
     columns: Mapping[str, Floats]
     """Counts of each pair, by name."""
@@ -84,7 +89,10 @@ class _Shares:
     """Queries and documents of the pairs."""
 
     def estimate(self, part: str, total: str, *, neutral: float = EVEN) -> _EstimatedShare:
-        """Return one count as a share of another; undefined if the other is 0."""
+        """Return the count `part` as a share of the count `total`; NaN if that is 0.
+
+        Both are names of `columns`, and `neutral` is the share that the p is computed for.
+        """
         weight = self.columns[total]
         if not weight.any():
             return _EstimatedShare(
@@ -97,7 +105,8 @@ class _Shares:
         variance = self.pairs.variance(residual, weight / weight.sum())
         with np.errstate(invalid="ignore"):
             ratio = self.means[part] / self.means[total]
-        # A share is from 0 to 1, and neutral at a half; half a lead is from −½ to ½.
+        # A share is between 0 and 1 with a neutral value of ½; a half lead is between −½ and ½ with
+        # a neutral value of 0.
         bounds = (neutral - EVEN, neutral + EVEN)
         inference = infer(ratio, value, variance=variance, neutral=neutral, bounds=bounds)
         return _EstimatedShare(

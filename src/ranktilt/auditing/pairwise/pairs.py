@@ -1,4 +1,8 @@
-"""Draw pairs to ask about: a protected and an unprotected document, both relevant or neither."""
+"""Draw pairs to ask about: a protected and an unprotected document, both relevant or neither.
+
+*Protected* is the group of documents whose treatment is examined; all other documents are
+unprotected. These are the two *sides*.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoGroups:
-    """The protected group and the other one, and the side of each document."""
+    """The protected group and the other group, and the side of each document."""
 
     by: str
     """Column of the groups."""
@@ -57,15 +61,16 @@ class DrawnPairs:
     frame: pl.DataFrame
     """One row for each pair: ``query``, ``kind``, ``protected`` and ``unprotected`` (ids)."""
     requested: int
-    """Number of pairs to draw for each query and kind."""
+    """Number of pairs that were to be drawn for each query and kind."""
     notes: tuple[Note, ...] = ()
     """Notes on queries with too few pairs."""
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
-    """Divide documents into a protected group, which may be a union of groups, and all others.
+    """Divide documents into a protected group, which may unite several groups, and all others.
 
-    The protected group is by default the smaller of two.
+    `by` is the column of the groups, and `protected` the name of the protected group; by default,
+    it is the smaller of two.
     """
     groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
@@ -77,19 +82,19 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
         first_size, second_size = np.bincount(groups.code[groups.code >= 0], minlength=2)
         # Of two groups of the same size, the second one is protected.
         protected = groups.names[1 if second_size <= first_size else 0]
-    number = groups.index(protected)
+    protected_index = groups.index(protected)
     if protected == REST and groups.merged:
         raise unknown(by, protected, groups.names)
-    protected = groups.names[number]
-    others = [name for name in groups.names if name != protected]
-    code = np.where(groups.code < 0, -1, groups.code == number).astype(np.int64)
-    lost = int((code < 0).sum())
+    protected = groups.names[protected_index]
+    unprotected_names = [name for name in groups.names if name != protected]
+    code = np.where(groups.code < 0, -1, groups.code == protected_index).astype(np.int64)
+    without_group = int((code < 0).sum())
     notes: tuple[Note, ...] = groups.remarks
-    if lost:
+    if without_group:
         note = DocumentsInNoPair(
-            severity="warning" if 2 * lost >= len(code) else "note",
+            severity="warning" if 2 * without_group >= len(code) else "note",
             by=by,
-            documents=lost,
+            documents=without_group,
             total=len(code),
             has_several=bool(groups.several),
         )
@@ -97,7 +102,7 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
     return TwoGroups(
         by=by,
         protected=protected,
-        unprotected=others[0] if len(others) == 1 else REST,
+        unprotected=unprotected_names[0] if len(unprotected_names) == 1 else REST,
         code=code,
         notes=notes,
     )
@@ -114,14 +119,14 @@ def relevant_pairs(collection: Collection) -> pl.DataFrame:
 
 def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
     """Return the query ids, each once; refuse an empty list and ids that the collection lacks."""
-    queries, known = list(dict.fromkeys(queries)), set(collection.queries["id"])
-    if not queries:
+    query_ids, collection_ids = list(dict.fromkeys(queries)), set(collection.queries["id"])
+    if not query_ids:
         raise UserError("expected query ids, got none")
-    unknown_ids = [name for name in queries if name not in known]
+    unknown_ids = [query for query in query_ids if query not in collection_ids]
     if unknown_ids:
         number = counted(len(unknown_ids), "query is", "queries are")
         raise UserError(f"{number} not in the collection: {unknown_ids[0]!r}")
-    return queries
+    return query_ids
 
 
 def draw_pairs(
@@ -135,13 +140,31 @@ def draw_pairs(
 ) -> DrawnPairs:
     """Draw pairs for every judged query, at random and without repeats.
 
-    For each query, `pairs` pairs of two relevant documents, and as many of two documents that are
-    not relevant.
+    Parameters
+    ----------
+    collection : Collection
+        Queries, documents and judgments.
+    sides : TwoGroups
+        The side of each document.
+    pairs : int, optional
+        Number of pairs to draw for each query: so many of two relevant documents, and as many of
+        two documents that are not relevant.
+    seed : int, optional
+        Random seed.
+    candidates : Run, optional
+        Documents from which a query's pairs are drawn; all by default.
+    queries : sequence of str, optional
+        Ids of the queries to draw pairs for; all by default.
+
+    Raises
+    ------
+    UserError
+        If no query has a pair.
     """
     if pairs < 1:
         raise UserError(f"expected at least 1 pair per query and kind, got {pairs}")
     by_query = relevant_pairs(collection).group_by("query", maintain_order=True)
-    relevant = {str(query): rows["row"].to_numpy() for (query,), rows in by_query}
+    relevant_rows = {str(query): rows["row"].to_numpy() for (query,), rows in by_query}
     pools = None if candidates is None else _pools(candidates, collection)
     judged = collection.queries_with_judgments.select("id", "text")
     if queries is not None:
@@ -151,9 +174,8 @@ def draw_pairs(
     # Number of queries with fewer pairs than asked for, and of queries without a pair, by kind.
     short, lacking = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     for query, kind in itertools.product(queries, KINDS):
-        documents = _documents(
-            kind, sides.code, relevant.get(query), None if pools is None else pools[query]
-        )
+        pool = None if pools is None else pools[query]
+        documents = _documents(kind, sides.code, relevant_rows.get(query), pool)
         # A query draws the same pairs whatever other queries are asked about.
         rng = random.Random(f"{seed} {kind} {query}")
         drawn = _draw(documents, sides.code, pairs, rng)
@@ -178,7 +200,7 @@ def draw_pairs(
     unasked = judged.height - len(queries)
     if unasked:
         notes.append(UnaskedQueries(queries=unasked, has_candidates=pools is not None))
-    notes += _notes(short, lacking, pairs, len(queries), judged=bool(relevant))
+    notes += _draw_notes(short, lacking, pairs, len(queries), has_relevant=bool(relevant_rows))
     return DrawnPairs(sides=sides, frame=frame, requested=pairs, notes=tuple(notes))
 
 
@@ -188,7 +210,8 @@ def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
     if not len(rows) or (rows < 0).any():
         fault = "it is empty"
         if len(rows):
-            fault = f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}"
+            first_unknown = int(rows.argmin())  # −1 is the smallest row
+            fault = f"first: {run.ids[int(run.docs[first_unknown])]!r}"
         raise DataError(
             run.spec.get("file", run.name), f"expected candidates from the collection ({fault})"
         )
@@ -199,35 +222,49 @@ def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
 
 
 def _documents(kind: Kind, code: Ints, relevant: Ints | None, pool: Ints | None) -> Ints:
-    """Return the rows of a query's documents of one kind that have a side, in rising order."""
+    """Return the rows of a query's documents of one kind that have a side, in rising order.
+
+    `code` is the side of each document. `relevant` are the rows of the query's relevant documents,
+    None without any; `pool` are those of its candidates, None for all documents.
+    """
     candidates = np.arange(len(code)) if pool is None else pool
-    sided: Ints = candidates[code[candidates] >= 0]
+    with_side: Ints = candidates[code[candidates] >= 0]
     relevant_rows: Ints = np.empty(0, dtype=np.int64) if relevant is None else relevant
     if kind == "relevant":
-        return np.intersect1d(sided, relevant_rows).astype(np.int64)
-    return np.setdiff1d(sided, relevant_rows)
+        return np.intersect1d(with_side, relevant_rows).astype(np.int64)
+    return np.setdiff1d(with_side, relevant_rows)
 
 
 def _draw(documents: Ints, code: Ints, pairs: int, rng: random.Random) -> list[tuple[int, int]]:
-    """Draw pairs of a protected and an unprotected document, as many as there are at most."""
+    """Draw so many pairs of a protected and an unprotected document, or all if there are fewer."""
     protected = documents[code[documents] == 1]
     unprotected = documents[code[documents] == 0]
     pair_count = len(protected) * len(unprotected)
     drawn = []
-    # All pairs are the cells of a table, protected by unprotected, whose cells are numbered.
+    # A pair is a cell of the table protected × unprotected; its number counts the cells row by row.
     for number in rng.sample(range(pair_count), min(pairs, pair_count)):
         table_row, table_column = divmod(number, len(unprotected))
         drawn.append((int(protected[table_row]), int(unprotected[table_column])))
     return drawn
 
 
-def _notes(
-    short: dict[Kind, int], lacking: dict[Kind, int], pairs: int, queries: int, *, judged: bool
+def _draw_notes(
+    short: dict[Kind, int],
+    lacking: dict[Kind, int],
+    pairs: int,
+    queries: int,
+    *,
+    has_relevant: bool,
 ) -> Iterator[Note]:
-    """Note queries without documents on both sides, and queries with too few pairs."""
-    if not judged:
+    """Note queries without documents on both sides, and queries with too few pairs.
+
+    `short` has the number of queries with fewer than `pairs` pairs, `lacking` that of queries
+    without a pair, and `queries` is that of all queries.
+    """
+    if not has_relevant:
         yield OnlyIrrelevantPairs()
-    for kind in KINDS if judged else KINDS[1:]:
+    kinds: tuple[Kind, ...] = KINDS if has_relevant else ("irrelevant",)
+    for kind in kinds:
         if lacking[kind]:
             yield QueriesWithoutSides(pairs=kind, lacking=lacking[kind], queries=queries)
         if short[kind]:

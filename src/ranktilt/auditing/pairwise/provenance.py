@@ -25,7 +25,8 @@ def pairwise_spec(
 ) -> dict[str, Any]:
     """Return the options and inputs behind a result.
 
-    `query_count` is the number of queries that were named; None if all count.
+    `candidates` is the run that pairs were drawn from, if any. `query_count` is the number of
+    queries that were named; None if all count.
     """
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
@@ -39,9 +40,9 @@ def pairwise_spec(
     if query_count is not None:
         spec["queries"] = query_count
     all_queries = set(decisions.frame["query"])
-    trained = len(all_queries & decisions.training_queries)
-    if trained:
-        spec["trained_queries"] = f"{trained:,} of {len(all_queries):,}"
+    training_count = len(all_queries & decisions.training_queries)
+    if training_count:
+        spec["trained_queries"] = f"{training_count:,} of {len(all_queries):,}"
     return spec | {"asked": _digest(decisions), "ranktilt": __version__}
 
 

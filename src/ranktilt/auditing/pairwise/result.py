@@ -1,4 +1,10 @@
-"""The result of a pairwise audit: shares and a verdict for each kind of pairs."""
+"""The result of a pairwise audit: shares and a verdict for each kind of pairs.
+
+A pair is a protected and an unprotected document, shown to a model in both orders. Its *kind* says
+whether both documents are relevant to the query, or neither. The *preference* is the share of the
+model's decisions for the protected document, and the *position bias* that for the document shown
+first.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +26,9 @@ from ranktilt.statistics.variation import Variation, choice_variation
 EVEN = 0.5
 """Share that favours nobody, and that shows no position bias."""
 MOST_POSITION_BIAS = 0.2
-"""Distance of the position bias from a half above which there is a warning."""
+"""Distance of the position bias from one half above which there is a warning."""
 COUNTS = ("both-agree", "each")
-"""Rules of counting: a pair whose both orders agree, or each answer."""
+"""Rules of counting: a pair if the answers in both orders agree, or each answer separately."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +54,7 @@ class Share:
 
     @property
     def uneven(self) -> bool:
-        """Whether the interval lies on one side of a half."""
+        """Whether the whole interval lies above one half, or below."""
         return self.low > EVEN or self.high < EVEN
 
 
@@ -56,7 +62,7 @@ class Share:
 class PairOutcome:
     """Choices in the pairs of one kind.
 
-    Shares are shares of pairs; with the rule ``each``, of answers.
+    Choices are counted by pair with the rule ``both-agree``, and by answer with the rule ``each``.
     """
 
     kind: Kind
@@ -69,17 +75,17 @@ class PairOutcome:
     decided: int
     """Number of pairs whose two orders agree; with the rule ``each``, of answers with a choice."""
     protected: Share
-    """Share in which the protected document was chosen."""
+    """Share of pairs or answers in which the protected document was chosen."""
     unprotected: Share
-    """Share in which the other document was chosen."""
+    """Share of pairs or answers in which the other document was chosen."""
     inconsistent: Share
-    """Share of pairs whose two orders could be read, and disagree."""
+    """Share of pairs whose two answers could be read, and disagree."""
     unparsed: Share
-    """Share with an answer that could not be read."""
+    """Share of pairs with an answer that could not be read; or of such answers."""
     preference: Share
     """Share of decisions that chose the protected document; .5 is level."""
     first: Share
-    """Share of readable answers that name the first document: .5 is no position bias."""
+    """Share of readable answers that choose the document shown first: .5 is no position bias."""
     error: float
     """Standard error of the preference."""
     effective_n: float
@@ -87,7 +93,7 @@ class PairOutcome:
     p: float
     """p of no preference, by this test alone."""
     p_corrected: float = np.nan
-    """The same, corrected for the number of kinds of pairs."""
+    """The p, corrected for the number of kinds of pairs."""
     family_size: int = 1
     """Number of tests that are corrected together."""
     checks: Mapping[str, float] = field(default_factory=dict)
@@ -95,12 +101,12 @@ class PairOutcome:
 
     @property
     def ratio(self) -> Share:
-        """Protected over unprotected share; 1 is level."""
+        """Choices of the protected document over choices of the other document; 1 is level."""
         return self.preference.odds
 
     @property
     def has_large_position_bias(self) -> bool:
-        """Whether positions decide so often that choices say little about the documents."""
+        """Whether so many choices go by position that they say little about the documents."""
         return abs(self.first.value - EVEN) > MOST_POSITION_BIAS
 
     def derived(self) -> dict[str, Any]:
@@ -126,22 +132,23 @@ class QueryChoices:
     kind: Kind
     """Kind of pairs."""
     query: str
+    """Id of the query."""
     pairs: int
-    """Pairs that were asked about in both orders."""
+    """Number of pairs that were asked about in both orders."""
     units: int
-    """What shares are shares of: these pairs; with the rule ``each``, all answers."""
+    """Number that shares are computed of: of these pairs; with the rule ``each``, of answers."""
     protected: int
-    """Choices of the protected document."""
+    """Number of choices of the protected document."""
     unprotected: int
-    """Choices of the other document."""
+    """Number of choices of the other document."""
     inconsistent: int
-    """Pairs whose two orders disagree."""
+    """Number of pairs whose two orders disagree."""
     unparsed: int
-    """Pairs or answers that could not be read."""
+    """Number of pairs with an unreadable answer; with the rule ``each``, of such answers."""
     readable: int
-    """Answers that choose a document."""
+    """Number of answers that choose a document."""
     first: int
-    """Answers that choose the document shown first."""
+    """Number of answers that choose the document shown first."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,14 +158,15 @@ class PairTable:
     kind: Kind
     """Kind of pairs."""
     queries: tuple[str, ...]
+    """Id of each pair's query."""
     protected_origins: tuple[str, ...]
-    """Origin of each pair's protected document."""
+    """Origin of each pair's protected document: the document that it is a version of."""
     unprotected_origins: tuple[str, ...]
     """Origin of each pair's other document."""
     protected: npt.NDArray[np.float64]
-    """Choices of the protected document; 0 or 1 with the rule ``both-agree``."""
+    """Number of choices of the protected document; 0 or 1 with the rule ``both-agree``."""
     unprotected: npt.NDArray[np.float64]
-    """Choices of the other document."""
+    """Number of choices of the other document."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,10 +177,10 @@ class PairwiseAudit(
     noun="a pairwise audit",
     command="ranktilt pairwise",
 ):
-    """Choices of a language model between protected and unprotected documents; immutable."""
+    """The result of `pairwise`: a model's choices between protected and unprotected documents."""
 
     spec: Mapping[str, Any]
-    """How it was made."""
+    """How it was made: options, inputs, versions."""
     model: str
     """Name of the model, or of the file of choices."""
     protected: str
@@ -194,7 +202,7 @@ class PairwiseAudit(
         return float(self.spec["margin"])
 
     def effect(self, outcome: PairOutcome) -> Effect:
-        """Return the preference on a kind of pairs as an effect, whose neutral value is 0."""
+        """Return the preference minus one half as an effect, whose neutral value is 0."""
         preference = outcome.preference
         low, high = preference.low - EVEN, preference.high - EVEN
         return Effect(
@@ -218,14 +226,14 @@ class PairwiseAudit(
     def variation(self, kind: Kind) -> Variation | None:
         """Return in how many pairs the choice could depend on the documents.
 
-        None if both orders must agree: pairs whose orders disagree are then no part of the
-        preference.
+        It does not if the model's choices in both orders disagree. None with the rule
+        ``both-agree``, for which such pairs are no part of the preference.
         """
         if self.spec["count_rule"] != "each":
             return None
         queries = [row for row in self.by_query if row.kind == kind]
-        both_orders = sum(row.readable for row in queries) // 2
-        return choice_variation(both_orders, sum(row.inconsistent for row in queries))
+        pairs_with_choices = sum(row.readable for row in queries) // 2
+        return choice_variation(pairs_with_choices, sum(row.inconsistent for row in queries))
 
     def verdict(self, outcome: PairOutcome) -> PairVerdict:
         """Return the verdict on a kind of pairs, by the rule of all verdicts."""
@@ -243,7 +251,7 @@ class PairwiseAudit(
         )
 
     def derived(self) -> dict[str, Any]:
-        """Return verdicts as they are listed in files."""
+        """Return the effects as rows of the file, with their verdicts."""
         return {
             "effects": [effect_row(self.effect(outcome), self.margin) for outcome in self.outcomes],
         }

@@ -25,20 +25,23 @@ from ranktilt.statistics.correction import correct
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTotals:
-    """Choices in all kinds of pairs, by query and by pair."""
+    """Choices in pairs of all kinds.
+
+    The kind of a pair says whether both documents are relevant, or neither.
+    """
 
     outcomes: tuple[PairOutcome, ...]
-    """Outcome of each kind."""
+    """Outcome of each kind of pairs."""
     by_query: tuple[QueryChoices, ...]
-    """Choices in each query."""
+    """Choices in each query, kind by kind."""
     by_pair: tuple[PairTable, ...]
-    """Choices in each pair."""
+    """Choices in each pair, for each kind."""
 
 
 def total_choices(
     decisions: Decisions, collection: Collection, options: PairwiseOptions
 ) -> ChoiceTotals:
-    """Count the choices of each kind of pairs, and test all kinds together."""
+    """Count and test the choices of each kind of pairs; correct the p of all kinds together."""
     by_query: list[QueryChoices] = []
     by_pair: list[PairTable] = []
     outcomes: list[PairOutcome] = []
@@ -47,22 +50,23 @@ def total_choices(
         by_query += query_choices(kind, pairs)
         if len(pairs):
             by_pair.append(pair_table(kind, pairs))
-            # Dyads: query and both documents of each pair, whose choices are not independent.
+            # The dyads are the query and both documents of each pair: pairs that share one of these
+            # are not independent.
             counts, dyads = count_arrays(pairs)
             outcomes.append(
                 outcome(kind, counts, dyads, resamples=options.resamples, seed=options.seed)
             )
     return ChoiceTotals(
-        outcomes=_corrected(outcomes, options.correction),
+        outcomes=_correct(outcomes, options.correction),
         by_query=tuple(by_query),
         by_pair=tuple(by_pair),
     )
 
 
-def _corrected(outcomes: Sequence[PairOutcome], correction: str) -> tuple[PairOutcome, ...]:
+def _correct(outcomes: Sequence[PairOutcome], correction: str) -> tuple[PairOutcome, ...]:
     """Correct the p of all kinds of pairs together.
 
-    It is NaN where the effective number of queries or documents is below `FEWEST`.
+    A corrected p is NaN if the effective number of queries or documents is below `FEWEST`.
     """
     ps = correct([pair_outcome.p for pair_outcome in outcomes], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)

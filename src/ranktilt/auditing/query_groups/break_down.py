@@ -1,7 +1,8 @@
 """Break an audit down by groups of queries: the same questions on each group alone, and tests.
 
 Each group is audited by itself, so that its values, its neutral value and its intervals are those
-of an audit of these queries; whether groups differ is tested on the values per query of all.
+of an audit of these queries alone. Whether groups differ is tested on the values per query of the
+whole audit. A *tilt* is an answer that favours a group of documents.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from ranktilt.auditing.prepare import AuditInputs, prepare
 from ranktilt.auditing.query_groups.differences import (
     GroupedScores,
     compare_groups,
-    corrected_differences,
-    corrected_rest,
+    correct_differences,
+    correct_rest,
     grouped_scores,
     repeat_variance,
     split_half_variance,
@@ -34,43 +35,50 @@ from ranktilt.auditing.query_groups.result import (
     key_of,
     query_group_counts,
 )
-from ranktilt.auditing.repeats.average import answer_key, samples_by_answer
-from ranktilt.auditing.significance import Sample, corrected
+from ranktilt.auditing.repeats.average import sample_key, samples_by_answer
+from ranktilt.auditing.significance import Sample, correct_p_values
 from ranktilt.errors import UserError
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.exposure.property_lift import PropertyEstimand
 
 _SUMS = ("nDCG", "P", "R", "NDSR", "Share")
-"""Questions whose answer a document adds to, whichever others are of its group."""
+"""Names of questions whose answer is a sum over documents.
+
+What a document adds does not depend on the labels of the other documents.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Tested:
-    """A question with the scores behind it, and the tests of its groups."""
+class _GroupTests:
+    """The tests of one question: whether groups of queries differ."""
 
     sample: Sample
+    """Values per query behind the answer on all queries."""
     repeats: Sequence[Sample]
     """Samples of the repeats that `sample` averages; itself alone for a single run."""
     grouped: GroupedScores
+    """Scores of the queries, with their groups."""
     difference: GroupDifference
+    """Test of all groups together."""
     against_rest: tuple[RestDifference, ...]
+    """Test of each group against all other queries."""
 
 
 def break_down(inputs: AuditInputs, inferences: Inferences, groups: QueryGroups) -> QueryBreakdown:
     """Answer an audit's questions for each group of queries, and test whether the groups differ."""
     answers = _answers(inputs, groups)
-    repeats_of = samples_by_answer(inferences.repeat_samples)
-    tested = [
-        _tested(inputs, groups, sample, repeats_of[answer_key(sample)], answers=answers)
+    repeats_by_answer = samples_by_answer(inferences.repeat_samples)
+    tests = [
+        _test_groups(inputs, groups, sample, repeats_by_answer[sample_key(sample)], answers=answers)
         for sample in (*inferences.tilt_samples, *inferences.card_samples)
         if not sample.estimand.descriptive
     ]
-    differences = corrected_differences(
-        [question.difference for question in tested],
+    differences = correct_differences(
+        [question.difference for question in tests],
         repr(inputs.primary),
         inputs.options.inference.correction,
     )
-    against_rest = chain.from_iterable(question.against_rest for question in tested)
+    against_rest = chain.from_iterable(question.against_rest for question in tests)
     return QueryBreakdown(
         column=groups.column,
         groups=query_group_counts(groups.names, groups.code),
@@ -78,84 +86,97 @@ def break_down(inputs: AuditInputs, inferences: Inferences, groups: QueryGroups)
         answers=tuple(answers),
         differences=tuple(differences),
         against_rest=tuple(against_rest),
-        variances=tuple(_variances(inputs, tested)),
+        variances=tuple(_variances(inputs, tests)),
     )
 
 
 def _answers(inputs: AuditInputs, groups: QueryGroups) -> list[GroupAnswer]:
-    """Audit each group of queries alone, and correct p for all groups together."""
-    names, tilts, card = list[str](), list[Effect](), list[Effect]()
-    names_of_card = list[str]()
-    for number, name in enumerate(groups.names):
-        inferences = _alone(inputs, groups.members(number))
+    """Audit each group of queries alone, and correct the p of all groups together.
+
+    Returns the tilts of all groups, then the other answers.
+    """
+    tilts: list[Effect] = []
+    card: list[Effect] = []
+    # The name of the group of each effect.
+    tilt_groups: list[str] = []
+    card_groups: list[str] = []
+    for index, name in enumerate(groups.names):
+        inferences = _infer_alone(inputs, groups.members(index))
         if inferences is None:
             continue
         tilts += inferences.tilts
-        names += [name] * len(inferences.tilts)
+        tilt_groups += [name] * len(inferences.tilts)
         card += inferences.card
-        names_of_card += [name] * len(inferences.card)
+        card_groups += [name] * len(inferences.card)
     correction = inputs.options.inference.correction
     effects = [
-        *corrected(tilts, correction, inputs.primary),
-        *corrected(card, correction, inputs.primary),
+        *correct_p_values(tilts, correction, inputs.primary),
+        *correct_p_values(card, correction, inputs.primary),
     ]
     return [
         GroupAnswer(group=name, effect=effect)
-        for name, effect in zip([*names, *names_of_card], effects, strict=True)
+        for name, effect in zip([*tilt_groups, *card_groups], effects, strict=True)
     ]
 
 
-def _alone(inputs: AuditInputs, queries: Sequence[str]) -> Inferences | None:
-    """Audit some queries alone; None where they cannot answer, as without relevant documents."""
-    pairs = inputs.options.pairs
+def _infer_alone(inputs: AuditInputs, queries: Sequence[str]) -> Inferences | None:
+    """Answer an audit's questions on some of its queries alone.
+
+    Returns None if these queries cannot answer, for example without relevant documents.
+    """
     questions = [*inputs.measures, *inputs.questions]
-    options = replace(
-        inputs.options, primary=inputs.primary, pairs=pairs, card=False, by_query=None
-    )
-    part = inputs.collection.only_queries(queries)
+    options = replace(inputs.options, primary=inputs.primary, card=False, by_query=None)
+    collection = inputs.collection.only_queries(queries)
     try:
-        part_inputs = prepare(part, inputs.runs, questions, options)
-        return infer(part_inputs, measure(part_inputs))
+        group_inputs = prepare(collection, inputs.runs, questions, options)
+        return infer(group_inputs, measure(group_inputs))
     except UserError:
         return None
 
 
-def _tested(
+def _test_groups(
     inputs: AuditInputs,
     groups: QueryGroups,
     sample: Sample,
     repeats: Sequence[Sample],
     *,
     answers: Sequence[GroupAnswer],
-) -> _Tested:
-    """Test one question: all groups together, and each against all others."""
+) -> _GroupTests:
+    """Test one question: all groups together, and each against all others.
+
+    `answers` are those of each group alone, to all questions.
+    """
     key = AnswerKey(run=sample.run, question=_notation(sample), a=sample.a, b=sample.b)
-    alone = {
+    effects_alone = {
         groups.names.index(answer.group): answer.effect
         for answer in answers
         if key_of(answer.effect) == key
     }
-    grouped = grouped_scores(sample, groups, inputs.judgments.queries, alone)
+    grouped = grouped_scores(sample, groups, inputs.judgments.queries, effects_alone)
     options = inputs.options.inference
     difference, rest = compare_groups(
         key, groups.names, grouped, resamples=options.resamples, seed=options.seed
     )
-    return _Tested(
+    return _GroupTests(
         sample=sample,
         repeats=repeats,
         grouped=grouped,
         difference=difference,
-        against_rest=corrected_rest(rest, options.correction),
+        against_rest=correct_rest(rest, options.correction),
     )
 
 
-def _variances(inputs: AuditInputs, tested: Sequence[_Tested]) -> Iterator[TiltVariance]:
-    """Yield how much of the variance over queries is more than noise, for the primary question."""
+def _variances(inputs: AuditInputs, tests: Sequence[_GroupTests]) -> Iterator[TiltVariance]:
+    """Yield how much of the variance over queries is more than noise, for the primary question.
+
+    The noise is that of documents, if they add to an answer independently of each other, and that
+    of the run's repeats, if there are several.
+    """
     options = inputs.options.inference
-    for question in tested:
+    for question in tests:
         if question.difference.question != repr(inputs.primary):
             continue
-        if _adds_up(question.sample):
+        if _has_independent_documents(question.sample):
             yield split_half_variance(
                 question.difference,
                 question.grouped.scores,
@@ -173,23 +194,24 @@ def _variances(inputs: AuditInputs, tested: Sequence[_Tested]) -> Iterator[TiltV
             )
 
 
-def _adds_up(sample: Sample) -> bool:
-    """Return whether documents add to an answer independently of each other, if nothing tilts.
+def _has_independent_documents(sample: Sample) -> bool:
+    """Return whether, if no group is favoured, documents add to an answer independently.
 
-    Of twins, exchanged labels say so. Without twins, halves of the documents behind a ratio of
-    exposures, or behind AP and RR, agree even in random lists: what a document adds depends on the
-    labels of the others.
+    They do for twins, which exchange their labels independently. Without twins, they do if the
+    answer is a sum over documents. For a ratio of exposures, and for AP and RR, they do not: what a
+    document adds depends on the labels of the other documents, so that two halves of the documents
+    agree even in random lists.
     """
     estimand = sample.estimand
     if sample.clusters is None:
         return False
     if sample.twins or isinstance(estimand, PropertyEstimand):
         return True
-    of = estimand.of if isinstance(estimand, RelativeDelta) else estimand
-    return of is not None and of.name in _SUMS
+    question = estimand.of if isinstance(estimand, RelativeDelta) else estimand
+    return question is not None and question.name in _SUMS
 
 
 def _notation(sample: Sample) -> str:
-    """Return the notation of a sample's question, as effects have it."""
+    """Return the notation of a sample's question, which for Relative Δ is that of the measure."""
     estimand = sample.estimand
     return estimand.measure if isinstance(estimand, RelativeDelta) else repr(estimand)

@@ -1,4 +1,8 @@
-"""Test whether groups of queries differ, from the values per query behind an answer."""
+"""Test whether groups of queries differ, from the values per query behind an answer.
+
+The *score* of a query is what it adds to the answer: how far it pulls the answer away from its
+value. If groups do not differ, the scores of each group have a mean of 0.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +38,20 @@ class GroupedScores:
     """Scores of the queries behind an answer, with their groups."""
 
     scores: QueryScores
+    """Score of each query, and what each document adds to it."""
     weight: Floats
-    """Weight of each query, in the unit of the scores: Σ score / Σ weight is a distance."""
+    """Weight of each query; Σ score / Σ weight is in the unit of the answer."""
     group: Ints
-    """Group of each query, by its number among the names of all groups; −1 for none."""
+    """Index of each query's group in `QueryGroups.names`; −1 for none."""
     shift: Floats
-    """What was taken off the distance of each query: its group's neutral value, minus the mean."""
+    """What was subtracted from each query's answer: its group's neutral value, minus the mean of
+    all neutral values."""
     tested: list[int]
-    """Numbers of the groups with enough queries and documents to be compared."""
+    """Indexes of the groups with enough queries and documents to be compared."""
 
-    def distance_from_rest(self, number: int) -> float:
-        """Return how far a group's tilt is from that of the other groups that are tested."""
-        is_member = self.group == number
+    def distance_from_rest(self, index: int) -> float:
+        """Return a group's distance from neutral minus that of all other groups in `tested`."""
+        is_member = self.group == index
         is_other = np.isin(self.group, self.tested) & ~is_member
         score, weight = self.scores.score, self.weight
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -55,20 +61,36 @@ class GroupedScores:
 
 
 def grouped_scores(
-    sample: Sample, groups: QueryGroups, queries: tuple[str, ...], alone: Mapping[int, Effect]
+    sample: Sample,
+    groups: QueryGroups,
+    queries: tuple[str, ...],
+    effects_alone: Mapping[int, Effect],
 ) -> GroupedScores:
     """Return the scores behind an answer: how far each query pulls it from its value.
 
-    `alone` has the answer of each group by itself, which says whether it has enough queries. Where
-    the value that favours nobody is not the same in all groups, as without twins, it is taken off
-    first. Queries that repeat each other are one, of the group of the first.
+    Without twins, the value that favours nobody is not the same in all groups; it is subtracted
+    first. Queries that repeat each other count as one query, of the group of the first of them.
+
+    Parameters
+    ----------
+    sample : Sample
+        Values per query behind the answer on all queries.
+    groups : QueryGroups
+        The groups of queries.
+    queries : tuple of str
+        Ids of the sample's queries.
+    effects_alone : mapping of int to Effect
+        The answer of each group alone, by the group's index. It says whether the group has enough
+        queries to be tested.
     """
     influence = sample.influence()
     counted = np.flatnonzero(sample.mask)
     if sample.distinct is not None:
-        counted = counted[np.unique(sample.distinct[counted], return_index=True)[1]]
+        _, first = np.unique(sample.distinct[counted], return_index=True)
+        counted = counted[first]
     group = groups.codes_of(queries)[counted]
-    shift = _shift(influence.query_weight, group, alone)
+    shift = _shift(influence.query_weight, group, effects_alone)
+    # A cell is one document under one query; some cells belong to no query (−1).
     has_query = influence.query >= 0
     cell_shift = np.where(has_query, shift[np.where(has_query, influence.query, 0)], 0.0)
     scores = QueryScores(
@@ -79,30 +101,30 @@ def grouped_scores(
         weight=influence.weight,
     )
     tested = [
-        number
-        for number, effect in sorted(alone.items())
-        if effect.testable and (group == number).sum() > 1
+        index
+        for index, effect in sorted(effects_alone.items())
+        if effect.testable and (group == index).sum() > 1
     ]
     return GroupedScores(
         scores=scores, weight=influence.query_weight, group=group, shift=shift, tested=tested
     )
 
 
-def _shift(weight: Floats, group: Ints, alone: Mapping[int, Effect]) -> Floats:
-    """Return the neutral value of each query's group, minus their mean."""
-    neutral = {number: effect.neutral for number, effect in alone.items()}
-    values = np.array([neutral.get(number, np.nan) for number in group.tolist()])
-    is_known = ~np.isnan(values) & (weight > 0)
+def _shift(weight: Floats, group: Ints, effects_alone: Mapping[int, Effect]) -> Floats:
+    """Return the neutral value of each query's group, minus their mean over queries."""
+    neutral_values = {index: effect.neutral for index, effect in effects_alone.items()}
+    query_neutral = np.array([neutral_values.get(index, np.nan) for index in group.tolist()])
+    is_known = ~np.isnan(query_neutral) & (weight > 0)
     if not is_known.any():
         return np.zeros(len(weight))
-    mean = float(np.average(values[is_known], weights=weight[is_known]))
-    return np.where(is_known, values - mean, 0.0)
+    mean = float(np.average(query_neutral[is_known], weights=weight[is_known]))
+    return np.where(is_known, query_neutral - mean, 0.0)
 
 
 def tested_differences(
     grouped: GroupedScores, *, resamples: int, seed: int
 ) -> GroupDifferences | None:
-    """Compare the groups with enough queries; None where fewer than two have."""
+    """Compare the groups with enough queries; None if there are fewer than two of them."""
     tested = grouped.tested
     if len(tested) < 2:
         return None
@@ -115,55 +137,59 @@ def tested_differences(
 def compare_groups(
     key: AnswerKey, names: Sequence[str], grouped: GroupedScores, *, resamples: int, seed: int
 ) -> tuple[GroupDifference, list[RestDifference]]:
-    """Return whether groups differ on one question, and each group against all others.
+    """Return the test whether groups differ on one question, and each group against all others.
 
-    Of two groups, the first test says all; p is corrected later.
+    With two groups, the tests of each group would repeat the first test, and are left out. The p
+    are corrected later. `names` are those of all groups.
     """
     tests = tested_differences(grouped, resamples=resamples, seed=seed)
-    numbers = [] if tests is None else grouped.tested
-    together = DifferenceTest(p=np.nan, shuffle_p=np.nan, welch_p=np.nan)
-    if tests is not None:
-        together = tests.together
+    compared = [] if tests is None else grouped.tested
+    undefined = DifferenceTest(p=np.nan, shuffle_p=np.nan, welch_p=np.nan)
+    together = undefined if tests is None else tests.together
     difference = GroupDifference(
         run=key.run,
         question=key.question,
         a=key.a,
         b=key.b,
-        groups=tuple(names[number] for number in numbers),
+        groups=tuple(names[index] for index in compared),
         p=together.p,
         shuffle_p=together.shuffle_p,
         welch_p=together.welch_p,
         p_corrected=np.nan,
         family_size=1,
     )
-    if tests is None or len(numbers) < 3:
+    if tests is None or len(compared) < 3:
         return difference, []
     rest = [
         RestDifference(
-            group=names[number],
+            group=names[index],
             run=key.run,
             question=key.question,
             a=key.a,
             b=key.b,
-            value=grouped.distance_from_rest(number),
+            value=grouped.distance_from_rest(index),
             p=test.p,
             p_corrected=np.nan,
         )
-        for number, test in zip(numbers, tests.against_rest, strict=True)
+        for index, test in zip(compared, tests.against_rest, strict=True)
     ]
     return difference, rest
 
 
-def corrected_rest(rest: Sequence[RestDifference], correction: str) -> tuple[RestDifference, ...]:
+def correct_rest(rest: Sequence[RestDifference], correction: str) -> tuple[RestDifference, ...]:
     """Correct the tests of each group against all others for the number of groups."""
     ps = correct([row.p for row in rest], correction).tolist()
     return tuple(replace(row, p_corrected=p) for row, p in zip(rest, ps, strict=True))
 
 
-def corrected_differences(
+def correct_differences(
     differences: Sequence[GroupDifference], primary: str, correction: str
 ) -> list[GroupDifference]:
-    """Correct the tests of the primary question together, and those of all others."""
+    """Correct the p on the primary question together, and the p on all others together.
+
+    `primary` is the notation of the primary question, and `correction` is ``holm`` or
+    ``bonferroni``.
+    """
     rows = list(differences)
     for is_primary in (True, False):
         indices = [
@@ -186,9 +212,14 @@ def split_half_variance(
     seed: int,
     by: NoiseSource = "documents",
 ) -> TiltVariance:
-    """Return how much of the variance of scores over queries is more than noise of documents."""
-    every = np.ones(len(scores.score), dtype=np.bool_)
-    share = split_half_share(scores.select(every), resamples=resamples, seed=seed)
+    """Return how much of the variance of scores over queries is more than noise of documents.
+
+    The noise is measured by halves of each query's documents, or of its units such as domains; `by`
+    says which. `difference` names the question.
+    """
+    # To select all queries drops the cells that belong to no query.
+    all_queries = np.ones(len(scores.score), dtype=np.bool_)
+    share = split_half_share(scores.select(all_queries), resamples=resamples, seed=seed)
     return _tilt_variance(difference, share, by)
 
 
@@ -203,11 +234,12 @@ def repeat_variance(
 ) -> TiltVariance:
     """Return how much of the variance of scores over queries is more than noise of repeats.
 
-    `repeats` are the samples of an answer that `mean` averages.
+    `repeats` are the samples of an answer that `mean` averages; `difference` names the question.
     """
     table = residuals_by_repeat(repeats, mean)
-    rows = np.searchsorted(numbers_of(mean.mask, mean.distinct), table.numbers)
-    neutral = grouped.shift[rows] * table.weight
+    # Positions of the table's queries among those of `grouped`.
+    positions = np.searchsorted(numbers_of(mean.mask, mean.distinct), table.numbers)
+    neutral = grouped.shift[positions] * table.weight
     scores = table.residual * mean.estimand.per_ratio - neutral[:, None]
     share = repeat_share(scores, resamples=resamples, seed=seed)
     return _tilt_variance(difference, share, "repeats")
@@ -216,6 +248,7 @@ def repeat_variance(
 def _tilt_variance(
     difference: GroupDifference, share: RepeatableShare, by: NoiseSource
 ) -> TiltVariance:
+    """Return a share of the variance with the question of `difference`."""
     return TiltVariance(
         run=difference.run,
         question=difference.question,

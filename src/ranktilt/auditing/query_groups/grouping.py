@@ -1,4 +1,4 @@
-"""Group queries by a column, by parts of its numbers, or by a file: what ``--by-query`` names."""
+"""Group queries by a column, by bins of its numbers, or by a file: what ``--by-query`` names."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ranktilt.data.text.quality import words
 from ranktilt.errors import UserError, counted, shorten, unknown
 
 OPTION = "--by-query"
+"""Option of the command line that names the groups; messages begin with it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,26 +30,26 @@ class QueryGroups:
     """Groups of queries."""
 
     text: str
-    """The column or file as it was named."""
+    """The column or file as the user named it."""
     column: str
-    """Column that the groups were made of; its parts as ``year:3``."""
+    """Column that the groups were made from; with the number of bins, as in ``year:3``."""
     names: tuple[str, ...]
     """Names of the groups, in their order."""
     code: npt.NDArray[np.int64]
-    """Group of each query, by its index; −1 for none."""
+    """Index of each query's group in `names`; −1 for none."""
     queries: tuple[str, ...]
     """Ids of the queries."""
     file: str = ""
     """File that was read; empty for a column of the collection's queries."""
 
-    def members(self, number: int) -> list[str]:
-        """Return the ids of a group's queries."""
-        return [self.queries[index] for index in np.flatnonzero(self.code == number)]
+    def members(self, group: int) -> list[str]:
+        """Return the ids of the queries of a group, which is named by its index."""
+        return [self.queries[index] for index in np.flatnonzero(self.code == group)]
 
     def codes_of(self, queries: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the group of each of some queries; −1 for none."""
-        code_of = dict(zip(self.queries, self.code.tolist(), strict=True))
-        return np.array([code_of.get(query, -1) for query in queries], dtype=np.int64)
+        """Return the index of the group of each of some queries; −1 for none."""
+        code_by_query = dict(zip(self.queries, self.code.tolist(), strict=True))
+        return np.array([code_by_query.get(query, -1) for query in queries], dtype=np.int64)
 
 
 def read_query_groups(
@@ -63,25 +64,25 @@ def read_query_groups(
     Parameters
     ----------
     text : str
-        ``COLUMN`` of the queries, ``COLUMN:N`` for parts of numbers, or ``FILE[:COLUMN]``.
+        ``COLUMN`` of the queries, ``COLUMN:N`` for N bins of numbers, or ``FILE[:COLUMN]``.
     queries : sequence of str
-        Ids of the queries that are asked about.
+        Ids of the queries to group.
     table : polars.DataFrame, optional
         ``id`` and other columns of the collection's queries; without it, a file is expected.
     document_columns : collection of str, optional
-        Columns of documents, for a hint to who names one of them.
+        Columns of documents; a message says so if `text` names one of them.
 
     Raises
     ------
     UserError
         If there is no such column, or it does not make 2 to 50 groups.
     """
-    name = QueryTableName.from_text(text)
-    if name is not None:
-        column = _without_parts(name.column, ())
-        frame = read_query_table(name.path, queries, column)
-        by = name.column or _only_column(name.path, frame)
-        where = f"{name.path}: "
+    table_name = QueryTableName.from_text(text)
+    if table_name is not None:
+        column = _without_bins(table_name.column, ())
+        frame = read_query_table(table_name.path, queries, column)
+        by = table_name.column or _only_column(table_name.path, frame)
+        where = f"{table_name.path}: "  # begins messages
     else:
         if table is None:
             raise UserError(
@@ -90,31 +91,34 @@ def read_query_groups(
             )
         _check_column(text, table, document_columns)
         frame, by, where = table, text, ""
-    names = pl.DataFrame({"id": pl.Series(queries, dtype=pl.String)})
-    frame = names.join(frame, on="id", how="left", maintain_order="left")
-    group_names, code = _groups(by, frame, where)
+    ids = pl.DataFrame({"id": pl.Series(queries, dtype=pl.String)})
+    frame = ids.join(frame, on="id", how="left", maintain_order="left")
+    names, code = _groups(by, frame, where)
     return QueryGroups(
         text=text,
         column=by,
-        names=group_names,
+        names=names,
         code=code,
         queries=tuple(queries),
-        file="" if name is None else name.path,
+        file="" if table_name is None else table_name.path,
     )
 
 
 def collection_query_groups(
     text: str, collection: Collection, queries: Sequence[str] | None = None
 ) -> QueryGroups:
-    """Group a collection's queries: those that are judged, if no others are named."""
+    """Group a collection's queries by what ``--by-query`` names.
+
+    `queries` are the ids of the queries to group; by default, of those with judgments.
+    """
     if queries is None:
         queries = collection.queries_with_judgments["id"].to_list()
     columns = [name for name in collection.docs.columns if name not in ("id", "text", "title")]
     return read_query_groups(text, queries, collection.queries, document_columns=columns)
 
 
-def _without_parts(by: str, columns: NameCollection[str]) -> str:
-    """Return the column of ``COLUMN:N``; a column may have a colon in its name."""
+def _without_bins(by: str, columns: NameCollection[str]) -> str:
+    """Return the column of ``COLUMN:N``; one of the known `columns` may itself have a colon."""
     return by.rpartition(":")[0] if ":" in by and by not in columns else by
 
 
@@ -132,9 +136,9 @@ def _only_column(path: str, frame: pl.DataFrame) -> str:
 
 
 def _check_column(text: str, table: pl.DataFrame, document_columns: NameCollection[str]) -> None:
-    """Refuse what is no column of the queries."""
+    """Refuse a text that names no column of the queries, nor their lengths."""
     columns = _columns(table)
-    column = _without_parts(text, columns)
+    column = _without_bins(text, columns)
     has_texts = "text" in table.columns and bool((table["text"] != "").any())
     if column in columns or (column == LENGTH != text and has_texts):
         return
@@ -155,7 +159,7 @@ def _check_column(text: str, table: pl.DataFrame, document_columns: NameCollecti
 
 
 def _columns(table: pl.DataFrame) -> list[str]:
-    """Return the columns to group queries by; those of raw JSON are none."""
+    """Return the columns to group queries by; binary columns hold raw JSON, and are left out."""
     return [
         name
         for name in table.columns
@@ -166,42 +170,48 @@ def _columns(table: pl.DataFrame) -> list[str]:
 def _groups(
     by: str, frame: pl.DataFrame, where: str
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
-    """Return the names of the groups, and the group of each query."""
+    """Return the names of the groups, and the index of each query's group.
+
+    `where` begins messages: the name of the file, if one was read.
+    """
     if by not in frame.columns and ":" in by:
-        return _divided(by, frame, where)
+        return _bins(by, frame, where)
     values = known_labels(frame[by])
     distinct = values.drop_nulls().unique().sort()
     _check_labels(by, values, distinct, where)
     labels = distinct.cast(pl.String).to_list()
-    number_of = {label: number for number, label in enumerate(labels)}
-    code = [-1 if value is None else number_of[value] for value in values.cast(pl.String)]
+    index_of_label = {label: index for index, label in enumerate(labels)}
+    code = [-1 if value is None else index_of_label[value] for value in values.cast(pl.String)]
     names = tuple(group_name(by, label) for label in labels)
     return names, np.array(code, dtype=np.int64)
 
 
-def _divided(
+def _bins(
     by: str, frame: pl.DataFrame, where: str
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
-    """Divide a column of numbers, or the number of words of the queries."""
-    name = by.rpartition(":")[0]
-    is_length = name not in frame.columns
+    """Divide a column of numbers, or the numbers of words of the queries, into bins."""
+    column = by.rpartition(":")[0]
+    is_length = column not in frame.columns
     if is_length:
         values = words(frame["text"].fill_null(""))
         values = values.set(values == 0, None)
     else:
-        values = as_numbers(known_labels(frame[name]))
+        values = as_numbers(known_labels(frame[column]))
         if not values.dtype.is_numeric():
-            example = next(iter(known_labels(frame[name]).drop_nulls()), "")
+            example = next(iter(known_labels(frame[column]).drop_nulls()), "")
             raise UserError(
-                f"{where}{OPTION} {by}: {name} is no column of numbers (such as "
-                f"{shorten(str(example))}); name it without parts: {name}"
+                f"{where}{OPTION} {by}: {column} is no column of numbers (such as "
+                f"{shorten(str(example))}); name it without parts: {column}"
             )
     groups = divided_numbers(by, values, is_length=is_length)
     return groups.names, groups.code
 
 
 def _check_labels(by: str, values: pl.Series, distinct: pl.Series, where: str) -> None:
-    """Refuse a column that does not make 2 to `MOST_GROUPS` groups."""
+    """Refuse a column that does not make 2 to `MOST_GROUPS` groups.
+
+    `values` are those of all queries, and `distinct` are the different values.
+    """
     count = len(distinct)
     parts = parts_of_numbers(values)
     if count > 1 and parts is not None:
@@ -215,15 +225,15 @@ def _check_labels(by: str, values: pl.Series, distinct: pl.Series, where: str) -
             f"most {MOST_GROUPS}: choose a column with fewer values"
         )
     if count < 2:
-        came = f"only {by} {str(distinct[0])!r}" if count else f"no value of {by}"
+        fault = f"only {by} {str(distinct[0])!r}" if count else f"no value of {by}"
         unlabelled = values.null_count()
         rest = f"; {counted(unlabelled, 'query has', 'queries have')} none" if unlabelled else ""
         raise UserError(
-            f"{where}nothing to compare: {came}; expected two groups of queries or more{rest}"
+            f"{where}nothing to compare: {fault}; expected two groups of queries or more{rest}"
         )
 
 
 def _threshold(value: float) -> str:
-    """Print a number with its point, so that it divides and is no number of parts."""
+    """Print a threshold with a decimal point; a number without one is a number of bins."""
     text = f"{value:g}"
     return text if "." in text else f"{text}."

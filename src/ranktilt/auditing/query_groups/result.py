@@ -1,4 +1,8 @@
-"""What an audit says of groups of queries: each answer by group, and whether the groups differ."""
+"""What an audit says of groups of queries: each answer by group, and whether the groups differ.
+
+A question is an estimand about two groups of documents, written in its notation. An answer's
+distance from its neutral value, which favours neither group, is a *tilt*.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,16 @@ import numpy.typing as npt
 from ranktilt.auditing.effects import ALPHA, FEWEST, Effect
 
 NoiseSource = Literal["documents", "units", "repeats"]
-"""What noise is of: a query's documents, its units such as domains, or repeats of a run."""
+"""What the noise comes from.
+
+A query's documents, its units such as domains, or the repeats of a run: several rankings by the
+same ranker.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerKey:
-    """What tells an answer from the others."""
+    """What identifies an answer."""
 
     run: str
     """Name of the run; empty for answers of one engine."""
@@ -36,12 +44,12 @@ class QueryGroup:
     name: str
     """Name of the group."""
     queries: int
-    """Queries of the group that are asked about."""
+    """Number of queries of the group that are audited."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RestDifference:
-    """A group of queries against all others, on one question."""
+    """A group of queries against all other queries, on one question."""
 
     group: str
     """Name of the group of queries."""
@@ -56,11 +64,15 @@ class RestDifference:
     value: float
     """The group's distance from neutral minus that of the other queries, in the question's unit.
 
-    NaN for ratios of citations."""
+    NaN for ratios of citations.
+    """
     p: float
+    """p of no difference, by this test alone."""
     p_corrected: float
-    """Corrected for the number of groups; NaN with fewer than three groups, where `GroupDifference`
-    asks the same."""
+    """The p, corrected for the number of groups.
+
+    NaN with fewer than three groups: then `GroupDifference` is the same test.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +88,14 @@ class GroupDifference:
     b: str
     """The second group of documents."""
     groups: tuple[str, ...]
-    """Groups of queries that are compared: with ten effective queries and documents that count."""
+    """Names of the groups that are compared: those with an effective number of at least ten queries
+    and documents."""
     p: float
-    """The larger of both tests; NaN with fewer than two groups."""
+    """The larger one of `shuffle_p` and `welch_p`; NaN with fewer than two groups."""
     shuffle_p: float
-    """p among shuffled groups of queries."""
+    """p among queries with shuffled groups."""
     welch_p: float
-    """p of Welch's test, with documents in its error."""
+    """p of Welch's test, in whose error documents count, too."""
     p_corrected: float
     """p corrected for several questions; those on the primary question are corrected together."""
     family_size: int
@@ -107,16 +120,21 @@ class TiltVariance:
     b: str
     """The second group of documents."""
     share: float
-    """Share of the variance, 0 to 1; NaN where too few queries can be split or nothing varies."""
-    low: float
-    high: float
-    """95 % interval over other queries."""
-    queries: int
-    """Queries whose documents can be split, or that count in every repeat."""
-    by: NoiseSource = "documents"
-    """What the noise is of: halves of each query's documents or units, or repeats of the run.
+    """Share of the variance that is more than noise, 0 to 1.
 
-    A run with repeats has a value by documents and one by repeats."""
+    NaN if too few queries can be split into halves, or nothing varies.
+    """
+    low: float
+    """Lower end of the share's 95 % interval, over other queries."""
+    high: float
+    """Upper end of the share's interval."""
+    queries: int
+    """Number of queries whose documents can be split, or that count in every repeat."""
+    by: NoiseSource = "documents"
+    """What the noise comes from: halves of each query's documents or units, or repeats of the run.
+
+    A run with repeats has a share by documents, and another by repeats.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,19 +152,22 @@ class QueryBreakdown:
     """Every answer of an audit by group of queries."""
 
     column: str
-    """Column of the queries, with its parts: ``topic``, ``year:3``."""
+    """Column of the queries, such as ``topic``; with its number of bins, such as ``year:3``."""
     groups: tuple[QueryGroup, ...]
     """The groups, in order."""
     without_group: int
-    """Queries that have no group."""
+    """Number of queries that have no group."""
     answers: tuple[GroupAnswer, ...]
     """Answers by group; a group that cannot answer a question has none."""
     differences: tuple[GroupDifference, ...]
-    """Whether the groups differ, for each question that has sides."""
+    """Whether the groups differ, for each question about two groups of documents."""
     against_rest: tuple[RestDifference, ...]
-    """Each group against all others."""
+    """Each group against all other queries."""
     variances: tuple[TiltVariance, ...]
-    """What queries differ in beyond noise, for the primary question of each run and pair."""
+    """How much of the variance over queries is more than noise.
+
+    There is one for the primary question of each run and pair of groups.
+    """
 
     def answers_to(self, difference: GroupDifference) -> list[GroupAnswer]:
         """Return the answers that a test compares, in the order of the groups."""
@@ -154,36 +175,37 @@ class QueryBreakdown:
         return [answer for answer in self.answers if key_of(answer.effect) == key]
 
     def worst(self, difference: GroupDifference) -> GroupAnswer | None:
-        """Return the group of the largest tilt, among those with enough for a verdict.
+        """Return the group with the largest tilt, among those with enough queries for a verdict.
 
-        It is the largest of several, so its value is larger than further queries would give.
+        As the largest of several, it overestimates the tilt that further queries would show.
         """
-        answers = self.answers_to(difference)
-        enough = [answer for answer in answers if answer.effect.testable]
-        enough = [answer for answer in enough if not np.isnan(answer.effect.value)]
-        return max(enough, key=_distance, default=None)
+        candidates = [
+            answer
+            for answer in self.answers_to(difference)
+            if answer.effect.testable and not np.isnan(answer.effect.value)
+        ]
+        return max(candidates, key=_distance, default=None)
 
     def rest_of(self, answer: GroupAnswer) -> RestDifference | None:
-        """Return how a group's answer differs from that of all other queries."""
+        """Return how a group's answer differs from that of all other queries; None if untested."""
         key = key_of(answer.effect)
-        return next(
-            (
-                rest
-                for rest in self.against_rest
-                if rest.group == answer.group and key_of(rest) == key
-            ),
-            None,
-        )
+        for rest in self.against_rest:
+            if rest.group == answer.group and key_of(rest) == key:
+                return rest
+        return None
 
 
 def key_of(row: Effect | GroupDifference | RestDifference | TiltVariance) -> AnswerKey:
-    """Return the answer that a row is about."""
+    """Return the key of the answer that a row is about."""
     question = row.measure if isinstance(row, Effect) else row.question
     return AnswerKey(run=row.run, question=question, a=row.a, b=row.b)
 
 
 def query_group_counts(names: Sequence[str], code: npt.NDArray[np.int64]) -> tuple[QueryGroup, ...]:
-    """Return the groups with their numbers of queries."""
+    """Return the groups with their numbers of queries.
+
+    `names` are those of the groups, and `code` is the index of each query's group.
+    """
     counts = np.bincount(code[code >= 0], minlength=len(names)).tolist()
     return tuple(
         QueryGroup(name=name, queries=count) for name, count in zip(names, counts, strict=True)
@@ -191,9 +213,10 @@ def query_group_counts(names: Sequence[str], code: npt.NDArray[np.int64]) -> tup
 
 
 def _distance(answer: GroupAnswer) -> float:
+    """Return the distance of an answer from its neutral value."""
     return abs(answer.effect.value - answer.effect.neutral)
 
 
 def small_groups(groups: Iterable[QueryGroup]) -> list[QueryGroup]:
-    """Return the groups with fewer queries than a verdict takes."""
+    """Return the groups with fewer queries than a verdict needs."""
     return [group for group in groups if group.queries < FEWEST]

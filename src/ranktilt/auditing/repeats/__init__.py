@@ -1,8 +1,8 @@
-"""Repeats of an engine whose answers are random: averaged, and the variance that they bring.
+"""Repeats: several rankings of the same queries by an engine whose answers are random.
 
-`average.average_repeats` makes one sample of those of all repeats, before any statistics.
-`components.repeat_components` splits the error of each answer into queries, documents and repeats,
-and says how many repeats would decide it, from the table of `residuals.residuals_by_repeat`. The
-analysis of variance is in `statistics/repeats.py`, how runs are joined in `data/runs/repeats.py`.
-Tests: tests/auditing/test_repeats.py.
+`average.average_repeats` averages the samples of all repeats into one, before any statistics.
+`components.repeat_components` splits the error of each answer into the parts of queries, documents
+and repeats, and says how many repeats would decide it. It reads the table of
+`residuals.residuals_by_repeat`. The analysis of variance is in `statistics/repeats.py`, how runs
+are joined in `data/runs/repeats.py`. Tests: tests/auditing/test_repeats.py.
 """

@@ -1,4 +1,9 @@
-"""Split the error of each answer of a repeated engine into queries, documents and repeats."""
+"""Split the error of each answer of an engine into the parts of queries, documents and repeats.
+
+A repeat is one of several rankings of the same queries by an engine whose answers are random. The
+analysis of variance (ANOVA) of a table queries × repeats tells how much repeats differ; from that
+follows the error with more repeats.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ import numpy as np
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.repeats.average import samples_by_answer
+from ranktilt.auditing.repeats.average import sample_key, samples_by_answer
 from ranktilt.auditing.repeats.residuals import residuals_by_repeat
 from ranktilt.auditing.significance import Sample
 from ranktilt.data.artifact import Coded
@@ -22,14 +27,14 @@ from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.repeats import RepeatAnova, p_with_scaled_error, repeat_anova
 
 REPEAT_COUNTS = (1, 2, 5, 10)
-"""Numbers of repeats whose error is computed, besides that of endlessly many."""
+"""Numbers of repeats for which the error is computed, besides infinitely many."""
 MOST_REPEATS = 1000
-"""Largest number of repeats that is worth naming; beyond it, more queries are needed."""
+"""Largest number of repeats to recommend; beyond it, more queries are needed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorAtRepeats:
-    """The standard error that an answer would have with so many repeats."""
+    """The standard error that an answer would have with another number of repeats."""
 
     repeats: int
     """Number of repeats of each query."""
@@ -39,7 +44,10 @@ class ErrorAtRepeats:
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatComponents:
-    """What makes one answer of a repeated engine uncertain."""
+    """How uncertain one answer of a run with repeats is, and where the uncertainty comes from.
+
+    The shares of the squared error add up to 1.
+    """
 
     run: str
     """Name of the run."""
@@ -58,38 +66,41 @@ class RepeatComponents:
     error: float
     """Standard error of the answer with the present repeats."""
     query_share: float
-    """Share of the squared error that other queries make, 0 to 1."""
+    """Share of the squared error that comes from the choice of queries, 0 to 1."""
     document_share: float
-    """Share of the squared error that other documents make."""
+    """Share of the squared error that comes from the choice of documents."""
     repeat_share: float
-    """Share of the squared error that more repeats would take away."""
+    """Share of the squared error that comes from the repeats; with more repeats it vanishes."""
     query_variance: float
-    """σ²_q: variance of queries' true values; below 0 where the data show none."""
+    """σ²_q: variance of the queries' true values.
+
+    It is an estimate, which is below 0 if queries differ less than repeats alone let expect.
+    """
     repeat_variance: float
-    """σ²_r: variance of repeats as wholes; below 0 where the data show none."""
+    """σ²_r: variance of the repeats' means; an estimate that may be below 0."""
     residual_variance: float
     """σ²_e: variance of one answer to a query around the query's true value."""
     p_of_repeats: float
-    """p of the F test that repeats do not differ as wholes."""
+    """p of the F test that the means of the repeats do not differ."""
     errors: tuple[ErrorAtRepeats, ...]
     """Standard error with other numbers of repeats."""
     error_limit: float
-    """Standard error with endlessly many repeats."""
+    """Standard error with infinitely many repeats."""
     label_share: float = 0.0
-    """Share of the squared error that uncertain rates of label errors make."""
+    """Share of the squared error that comes from uncertain rates of label errors."""
     has_verdict: bool = False
     """Whether the question has a verdict; effectiveness has none."""
     is_decided: bool = False
-    """Whether the verdict is decided with the present repeats."""
+    """Whether the verdict is not inconclusive with the present repeats."""
     least_repeats: int | None = None
-    """Least number of repeats with which the present value would be decided.
+    """Smallest number of repeats with which the present value would be decided.
 
     None if no number would do, or if there is no verdict.
     """
 
     @property
     def is_effectiveness(self) -> bool:
-        """Whether it is about the effectiveness of the run, and not about two groups."""
+        """Whether the answer is the effectiveness of the run, and not about two groups."""
         return isinstance(self.estimand, Measure)
 
     @property
@@ -108,38 +119,48 @@ class RepeatComponents:
 def repeat_components(
     samples: Sequence[Sample], averaged: Sequence[Sample], effects: Iterable[Effect], margin: Margin
 ) -> Iterator[RepeatComponents]:
-    """Yield the components of each answer of a repeated run.
+    """Yield the components of each answer of a run with repeats.
 
-    `samples` are those of every repeat, `averaged` those of their means, and `effects` the answers.
+    Parameters
+    ----------
+    samples : sequence of Sample
+        Values per query of each repeat, for all answers.
+    averaged : sequence of Sample
+        Their means over the repeats.
+    effects : iterable of Effect
+        The answers.
+    margin : float or str
+        Largest distance from the neutral value that counts as level.
     """
-    samples_of = samples_by_answer(samples)
-    mean_of = {key: means[0] for key, means in samples_by_answer(averaged).items()}
+    samples_of_answers = samples_by_answer(samples)
+    means = {sample_key(sample): sample for sample in averaged}
     for effect in effects:
         key = (effect.run, repr(effect.estimand), effect.a, effect.b)
-        repeats = samples_of.get(key, [])
+        repeats = samples_of_answers.get(key, [])
         if len(repeats) < 2:
             continue
-        components = _of_answer(repeats, mean_of[key], effect, margin)
+        components = _answer_components(repeats, means[key], effect, margin)
         if components is not None:
             yield components
 
 
 def effectiveness_components(run: str, measure: Measure, values: Floats) -> RepeatComponents | None:
-    """Return the components of effectiveness, from values of the shape (n_repeats, n_queries).
+    """Return the components of effectiveness, in percent.
 
-    They are in percent. None with fewer than two queries that every repeat answers.
+    `values` has the shape (n_repeats, n_queries). Returns None with fewer than two queries that
+    every repeat answers.
     """
-    table = 100 * values[:, ~np.isnan(values).any(axis=0)].T
+    is_common = ~np.isnan(values).any(axis=0)
+    table = 100 * values[:, is_common].T
     anova = repeat_anova(table)
     if anova is None:
         return None
     # Documents have no labels here, so that only queries and repeats make the mean uncertain.
     squared_error = anova.mean_square_queries / (anova.queries * anova.repeats)
-    repeat_share = _share(anova.residual, anova.mean_square_queries)
     split = _ErrorSplit(
         error=math.sqrt(squared_error),
         of_queries=1.0,
-        of_repeats=repeat_share,
+        of_repeats=_share(anova.residual, anova.mean_square_queries),
         present=anova.repeats,
     )
     return RepeatComponents(
@@ -149,27 +170,30 @@ def effectiveness_components(run: str, measure: Measure, values: Floats) -> Repe
         b=ALL,
         values=tuple(table.mean(axis=0).tolist()),
         **split.fields(),
-        **_variances(anova),
+        **_anova_fields(anova),
     )
 
 
-def _of_answer(
+def _answer_components(
     repeats: Sequence[Sample], mean: Sample, effect: Effect, margin: Margin
 ) -> RepeatComponents | None:
-    """Return the components of one answer; None where they are undefined."""
+    """Return the components of one answer; None if they are undefined.
+
+    `repeats` are the samples of all repeats, and `mean` is their mean.
+    """
     anova = _anova(repeats, mean)
     if anova is None or math.isnan(effect.error):
         return None
     variance = mean.influence().variance()
     if not variance.of_both > 0:
         return None
-    of_labels = _label_share(effect)
-    of_queries = _share(variance.of_queries, variance.of_both) * (1 - of_labels)
+    label_share = _label_share(effect)
+    query_share = _share(variance.of_queries, variance.of_both) * (1 - label_share)
     split = _ErrorSplit(
         error=effect.error,
-        of_queries=of_queries,
-        of_repeats=of_queries * _share(anova.residual, anova.mean_square_queries),
-        of_labels=of_labels,
+        of_queries=query_share,
+        of_repeats=query_share * _share(anova.residual, anova.mean_square_queries),
+        of_labels=label_share,
         present=anova.repeats,
     )
     has_verdict = not effect.estimand.descriptive and effect.estimand.sided
@@ -183,12 +207,12 @@ def _of_answer(
         is_decided=has_verdict and effect.verdict(margin) != "inconclusive",
         least_repeats=_least_repeats(effect, margin, split) if has_verdict else None,
         **split.fields(),
-        **_variances(anova),
+        **_anova_fields(anova),
     )
 
 
-def _variances(anova: RepeatAnova) -> dict[str, Any]:
-    """Return the fields that an analysis of variance fills."""
+def _anova_fields(anova: RepeatAnova) -> dict[str, Any]:
+    """Return the fields of `RepeatComponents` that come from the analysis of variance."""
     return {
         "repeats": anova.repeats,
         "queries": anova.queries,
@@ -200,50 +224,51 @@ def _variances(anova: RepeatAnova) -> dict[str, Any]:
 
 
 def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
-    """Split the variance of an answer's linear form over queries and repeats.
+    """Return the analysis of variance of an answer over queries and repeats.
 
-    A query's value in one repeat is Q times its residual: what it adds to the distance of the
-    repeat's answer from the answer of all.
+    The answer may be a ratio, so that its values per query are residuals: what a query adds to the
+    distance of the repeat's answer from the mean answer, times the number of queries.
     """
     table = residuals_by_repeat(repeats, mean)
     total_weight = float(table.weight.sum())
     if not total_weight > 0:
         return None
-    scale = len(table.numbers) * mean.estimand.per_ratio / total_weight
+    query_count = len(table.numbers)
+    scale = query_count * mean.estimand.per_ratio / total_weight
     return repeat_anova(table.residual * scale)
 
 
 def _label_share(effect: Effect) -> float:
-    """Return the share of the squared error that uncertain rates of label errors make."""
+    """Return the share of the squared error that comes from uncertain rates of label errors."""
     if effect.observed is None:
         return 0.0
     return _share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
 
 
 def _share(part: float, total: float) -> float:
-    """Return a part as a share of a total, 0 to 1; 0 where there is nothing."""
+    """Return a part as a share of a total, 0 to 1; 0 if the total is not above 0."""
     return min(part / total, 1.0) if total > 0 else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ErrorSplit:
-    """The standard error of an answer, and what makes it."""
+    """The standard error of an answer, and the shares that its squared error consists of."""
 
     error: float
     """Standard error with the present repeats."""
     of_queries: float
-    """Share of the squared error that queries and repeats make."""
+    """Share of the squared error that comes from queries and repeats."""
     of_repeats: float
-    """Share of the squared error that repeats make."""
+    """Share of the squared error that comes from repeats alone, a part of `of_queries`."""
     of_labels: float = 0.0
-    """Share of the squared error that uncertain rates of label errors make."""
+    """Share of the squared error that comes from uncertain rates of label errors."""
     present: int
     """Present number of repeats."""
 
     def factor(self, repeats: float) -> float:
-        """Return the error with another number of repeats, as a multiple of the present one.
+        """Return the error with another number of repeats, as a multiple of the present error.
 
-        Only the share of the repeats depends on it, and that falls with their number.
+        The squared error of the repeats is in inverse proportion to their number; the rest stays.
         """
         return math.sqrt(1 + self.of_repeats * (self.present / repeats - 1))
 
@@ -265,26 +290,33 @@ class _ErrorSplit:
 
 
 def _least_repeats(effect: Effect, margin: Margin, split: _ErrorSplit) -> int | None:
-    """Return the least number of repeats that would decide an answer; None if none would."""
+    """Return the smallest number of repeats that would decide an answer; None if none would.
+
+    At most `MOST_REPEATS` are tried.
+    """
 
     def is_decided(repeats: float) -> bool:
-        projected = _projected(effect, split.factor(repeats))
+        projected = _with_error_factor(effect, split.factor(repeats))
         return projected.verdict(margin) != "inconclusive"
 
     if not is_decided(MOST_REPEATS):
         return None
-    # The error falls with the number, so a number that decides is followed by others that do.
+    # The error falls with the number of repeats, so that all numbers above one that decides decide
+    # too, and bisection finds the smallest.
     low, high = 0, MOST_REPEATS
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_decided(middle) else (middle, high)
+        if is_decided(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
-def _projected(effect: Effect, factor: float) -> Effect:
+def _with_error_factor(effect: Effect, factor: float) -> Effect:
     """Return an answer of the same value with an error that is `factor` times as large."""
     p = p_with_scaled_error(effect.p, factor, effect.sample)
-    # What the correction for several tests multiplied p by, it would multiply the other p by.
+    # The correction for several tests is taken to multiply p by the same number as before.
     tests = effect.p_corrected / effect.p if effect.p > 0 else 1.0
     return replace(
         effect,

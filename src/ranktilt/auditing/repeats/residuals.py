@@ -1,4 +1,8 @@
-"""Residuals of an answer by query and repeat: the table behind every analysis of variance."""
+"""Residuals of an answer by query and repeat: the table for its analysis of variance.
+
+A repeat is one of several rankings of the same queries. The residual of a query is how far it pulls
+the answer away from its value: ``numerator − ratio · denominator`` for an answer that is a ratio.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,10 @@ class RepeatResiduals:
     """How far each query pulls an answer from its value, in each repeat."""
 
     numbers: Ints
-    """Numbers of the distinct queries that count in every repeat; see `numbers_of`."""
+    """Numbers of the queries that count in every repeat.
+
+    Queries that repeat each other have one number.
+    """
     residual: Floats
     """Residuals, of the shape (n_queries, n_repeats)."""
     weight: Floats
@@ -25,7 +32,10 @@ class RepeatResiduals:
 
 
 def residuals_by_repeat(repeats: Sequence[Sample], mean: Sample) -> RepeatResiduals:
-    """Return the residuals of one answer at the value of the mean of its repeats."""
+    """Return the residuals of one answer in each repeat, from the value of their mean.
+
+    `repeats` are the samples of the repeats, and `mean` is the sample that averages them.
+    """
     estimand = mean.estimand
     is_common = np.all([sample.mask for sample in repeats], axis=0)
     distinct = None if mean.distinct is None else mean.distinct[is_common]

@@ -1,4 +1,8 @@
-"""What an audit keeps of repeated runs: means of their values, and notes on what is odd."""
+"""What an audit's result holds of runs with repeats: means of their values, and notes.
+
+A repeat is one of several rankings of the same queries by one ranker. A run with repeats has a
+judged run for each of them, under the run's name.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,23 @@ from ranktilt.data.runs.run import Run
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.bootstrap import shared_numbering
 
-_LEVEL = 0.05
-"""Level of the test that repeats differ as wholes."""
+_ALPHA = 0.05
+"""Level of the test that the means of repeats differ."""
 
 
 def repeats_by_name(judged_runs: Sequence[JudgedRun]) -> dict[str, list[JudgedRun]]:
-    """Return the repeats of each run; a single run is its only one."""
-    repeats_of: dict[str, list[JudgedRun]] = {}
+    """Return the repeats of each run, by its name; a run without repeats is its only repeat."""
+    by_name: dict[str, list[JudgedRun]] = {}
     for judged_run in judged_runs:
-        repeats_of.setdefault(judged_run.run.name, []).append(judged_run)
-    return repeats_of
+        by_name.setdefault(judged_run.run.name, []).append(judged_run)
+    return by_name
 
 
 def mean_values(judged_runs: Sequence[JudgedRun], values: Floats) -> Floats:
-    """Return the values of each run, averaged over its repeats, from those of all repeats."""
+    """Return the values of each run, averaged over its repeats.
+
+    `values` are those of each judged run, on the first axis.
+    """
     names = [judged_run.run.name for judged_run in judged_runs]
     means = []
     for name in dict.fromkeys(names):
@@ -49,51 +56,62 @@ def summed_pair_counts(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def queries_repeated(judged_runs: Sequence[JudgedRun]) -> dict[str, dict[str, str]]:
-    """Return each run's queries that repeat an earlier one, in every repeat of the run.
+    """Return each run's queries that repeat an earlier query in every repeat of the run.
 
-    Runs without any are left out.
+    Each comes with the first of the queries that it repeats. Runs without such queries are left
+    out.
     """
     repeated = {}
     for name, repeats in repeats_by_name(judged_runs).items():
         numbering = shared_numbering([repeat.distinct for repeat in repeats])
-        queries = repeats[0].repeated if len(repeats) == 1 else _firsts(repeats[0], numbering)
+        queries = (
+            repeats[0].repeated if len(repeats) == 1 else _first_queries(repeats[0], numbering)
+        )
         if queries:
             repeated[name] = queries
     return repeated
 
 
 def content_repeated(judged_runs: Sequence[JudgedRun]) -> dict[str, dict[str, str]]:
-    """Return each run's queries that say something twice, in every repeat of the run."""
+    """Return each run's queries whose content repeats that of an earlier query.
+
+    Their texts are equal, or their lists are equal and not all tied, in every repeat of the run.
+    Each comes with the first of the queries that it repeats.
+    """
     repeated = {}
     for name, repeats in repeats_by_name(judged_runs).items():
         common = set(repeats[0].repeated_by_content.items())
         for repeat in repeats[1:]:
             common &= set(repeat.repeated_by_content.items())
-        in_order = {
+        # In the order of the first repeat; a set has none.
+        queries = {
             query: earlier
             for query, earlier in repeats[0].repeated_by_content.items()
             if (query, earlier) in common
         }
-        if in_order:
-            repeated[name] = in_order
+        if queries:
+            repeated[name] = queries
     return repeated
 
 
-def _firsts(judged_run: JudgedRun, numbering: Ints | None) -> dict[str, str]:
-    """Return the queries of a numbering that repeat an earlier one, each with the first."""
+def _first_queries(judged_run: JudgedRun, numbering: Ints | None) -> dict[str, str]:
+    """Return the queries that repeat an earlier query, each with the first of these.
+
+    In `numbering`, queries that repeat each other have one number; it is None if none does.
+    """
     if numbering is None:
         return {}
     judgments = judged_run.judgments
-    _, first, group = np.unique(numbering, return_index=True, return_inverse=True)
+    _, first, number = np.unique(numbering, return_index=True, return_inverse=True)
     return {
         judgments.queries[index]: judgments.queries[earliest]
-        for index, earliest in enumerate(first[group])
+        for index, earliest in enumerate(first[number])
         if index != earliest and judgments.known_query[index]
     }
 
 
 def named_repeats(judged_runs: Sequence[JudgedRun]) -> Iterator[JudgedRun]:
-    """Yield the judged runs, those of a repeated run under names of their own, for notes."""
+    """Yield the judged runs; those of a run with repeats under names of their own, for notes."""
     for name, repeats in repeats_by_name(judged_runs).items():
         if len(repeats) == 1:
             yield repeats[0]
@@ -104,29 +122,32 @@ def named_repeats(judged_runs: Sequence[JudgedRun]) -> Iterator[JudgedRun]:
 
 
 def distinct_rankings(judged_runs: Sequence[JudgedRun]) -> Iterator[JudgedRun]:
-    """Yield the judged runs without repeats that equal an earlier one of their run.
+    """Yield the judged runs, and of equal repeats of one run only the first.
 
-    Repeats have names of their own, because one of them does not say what their run is.
+    Repeats have names of their own, so that a note can say which of them it is about.
     """
     for repeats in repeats_by_name(judged_runs).values():
-        first_of: dict[bytes, JudgedRun] = {}
+        by_ranking: dict[bytes, JudgedRun] = {}
         for repeat in named_repeats(repeats):
-            first_of.setdefault(repeat.fingerprint, repeat)
-        yield from first_of.values()
+            by_ranking.setdefault(repeat.fingerprint, repeat)
+        yield from by_ranking.values()
 
 
 def repeat_notes(
     judged_runs: Sequence[JudgedRun], components: Sequence[RepeatComponents], primary: str
 ) -> Iterator[Note]:
-    """Note repeats that are identical, cut at different depths, or different as wholes."""
-    repeats_of = repeats_by_name(judged_runs)
-    repeated = {name: repeats for name, repeats in repeats_of.items() if len(repeats) > 1}
-    for name, repeats in repeated.items():
-        yield from _identical(name, repeats)
-        yield from _depths(name, [repeat.run for repeat in repeats])
+    """Note repeats that are identical, are cut at different depths, or have different means.
+
+    `components` have the test of the means; `primary` is the notation of the question that counts.
+    """
+    by_name = repeats_by_name(judged_runs)
+    with_repeats = {name: repeats for name, repeats in by_name.items() if len(repeats) > 1}
+    for name, repeats in with_repeats.items():
+        yield from _identical_notes(name, repeats)
+        yield from _depth_notes(name, [repeat.run for repeat in repeats])
     for row in _primary_components(components, primary):
-        p = min(row.p_of_repeats * len(repeated), 1.0)
-        if p < _LEVEL:
+        p = min(row.p_of_repeats * len(with_repeats), 1.0)  # Bonferroni, over the runs
+        if p < _ALPHA:
             yield RepeatsDiffer(severity="warning", run=row.run, question=row.question, p=p)
 
 
@@ -134,15 +155,15 @@ def _primary_components(
     components: Sequence[RepeatComponents], primary: str
 ) -> list[RepeatComponents]:
     """Return the first components of each run that are about the primary question."""
-    first_of: dict[str, RepeatComponents] = {}
+    first_by_run: dict[str, RepeatComponents] = {}
     for row in components:
         if row.measure == primary and not row.is_effectiveness:
-            first_of.setdefault(row.run, row)
-    return list(first_of.values())
+            first_by_run.setdefault(row.run, row)
+    return list(first_by_run.values())
 
 
-def _identical(name: str, repeats: Sequence[JudgedRun]) -> Iterator[Note]:
-    """Note how many repeats are the same ranking as another one."""
+def _identical_notes(name: str, repeats: Sequence[JudgedRun]) -> Iterator[Note]:
+    """Note how many repeats are the same ranking as another repeat."""
     counts = Counter(repeat.fingerprint for repeat in repeats)
     identical = sum(count for count in counts.values() if count > 1)
     if identical:
@@ -151,8 +172,8 @@ def _identical(name: str, repeats: Sequence[JudgedRun]) -> Iterator[Note]:
         )
 
 
-def _depths(name: str, repeats: Sequence[Run]) -> Iterator[Note]:
-    """Note different lengths of the longest lists of repeats."""
+def _depth_notes(name: str, repeats: Sequence[Run]) -> Iterator[Note]:
+    """Note that the longest lists of the repeats have different lengths."""
     depths = [int(np.diff(repeat.offsets).max(initial=0)) for repeat in repeats]
     if min(depths) < max(depths):
         yield RepeatDepthsDiffer(run=name, shallowest=min(depths), deepest=max(depths))

@@ -1,6 +1,8 @@
 """Read the stored calls of an LLM ranker again, to tell the model's part from the parser's.
 
-Start with `replay_log.replay_log`, which splits the published run of a log into its parts.
-`rankings` makes the orders of a log, `runs` makes runs of them: the input order, the model's order,
-the published one and the strict one. `tasks` compares the runs, and `result` is the result.
+A *log* holds the calls of one run: prompts that show passages, and the model's answers. The
+*published* run is the ranking that published code made from the answers. Start with
+`replay_log.replay_log`, which splits the measures of this run into parts. `rankings` makes the
+orders of a log, and `runs` makes four runs from them: the input order, the model's order, the
+published order, and a strict order. `tasks` compares the runs, and `result` is the result.
 """

@@ -18,20 +18,20 @@ _LONGEST_EXAMPLE = 200
 
 
 def answer_examples(replayed: LogRuns) -> Iterator[AnswerExample]:
-    """Give the answers of each kind that came most often."""
-    answers = {call.number: call.answer or "" for call in replayed.calls}
+    """Yield the most frequent answers of each kind."""
+    text_of_call = {call.number: call.answer or "" for call in replayed.calls}
     for kind in KINDS:
-        of_kind = Counter(
-            answers[read.call] for read in replayed.rankings.answers if read.kind == kind
+        counts = Counter(
+            text_of_call[answer.call] for answer in replayed.rankings.answers if answer.kind == kind
         )
-        for answer, times in of_kind.most_common(_MOST_EXAMPLES):
-            if len(answer) > _LONGEST_EXAMPLE:
-                answer = f"{answer[: _LONGEST_EXAMPLE - 1]}…"
-            yield AnswerExample(kind=kind, answer=answer, times=times)
+        for text, times in counts.most_common(_MOST_EXAMPLES):
+            if len(text) > _LONGEST_EXAMPLE:
+                text = f"{text[: _LONGEST_EXAMPLE - 1]}…"
+            yield AnswerExample(kind=kind, answer=text, times=times)
 
 
 def log_notes(replayed: LogRuns) -> Iterator[Note]:
-    """Note calls that were left out, and passages that came in another order."""
+    """Note calls that were left out, and passages that were shown in an unexpected order."""
     rankings = replayed.rankings
     if rankings.unmatched:
         first = rankings.unmatched[0]

@@ -1,8 +1,9 @@
-"""Make rankings of the answers in a log.
+"""Make rankings from the answers in a log.
 
-A call shows a window of a query's list, numbered from [1], and its answer orders the window.
-Published code writes the new order into the list, and the next call shows the next window of it.
-Here the answers are read in three ways, and each way has its own list; see `ReplayedRankings`.
+A *log* holds the calls of an LLM ranker. A *call* shows a window of a query's list, with its
+passages numbered from [1], and the answer orders the window. Published code writes the new order
+into the list, and the next call shows the next window of it. Here the answers are read in three
+ways (published, model, strict), and each way has its own list; see `ReplayedRankings`.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ class ReadAnswer:
     kind: str
     """Kind of answer, one of `ranktilt.rankers.llm.answers.KINDS`."""
     echo: bool
-    """Whether it ranks all passages in the order in which they were shown."""
+    """Whether the answer ranks all passages in the order in which they were shown."""
     moved: bool
-    """Whether the published reading puts the passages in another order than they were shown in."""
+    """Whether the published reading puts the passages into another order than they were shown in.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,33 +51,38 @@ class UnmatchedCall:
 
 @dataclass(kw_only=True)
 class ReplayedRankings:
-    """Rankings of the candidates' queries in three readings.
+    """Rankings of the queries' candidates, by three readings of the answers.
 
-    A ranking is a list of positions in the query's candidates, best first. Queries are numbers.
+    A ranking is a list of positions in the query's candidates, best first. Queries are named by
+    their index. The object is filled while the calls of a log are read in turn.
     """
 
     published: list[list[int]]
-    """Rankings as the code of RankGPT and rank_llm reads the answers."""
+    """Ranking of each query as the code of RankGPT and rank_llm reads the answers."""
     model: list[list[int]]
-    """Rankings by answers that do rank; any other answer leaves the order as it was."""
+    """Ranking of each query by answers that hold a ranking; others leave the order as it was."""
     strict: list[list[int]]
-    """The same, but what no answer decides is shuffled, so that no window keeps its input order."""
+    """Ranking of each query by answers that hold a ranking; passages that an answer does not rank
+    are shuffled, so that they do not keep their input order."""
     answers: list[ReadAnswer] = field(default_factory=list)
-    """Every answer, in the log's order."""
+    """Every answer that was read, in the log's order."""
     unmatched: list[UnmatchedCall] = field(default_factory=list)
-    """Calls that fit nothing."""
+    """Calls whose query or passages are not among the candidates."""
     left_out: dict[int, str] = field(default_factory=dict)
-    """Queries that an unmatched call may be about, with their ids: a step may be missing there."""
+    """Queries that an unmatched call may be about, with their ids: they may lack a step."""
     called: set[int] = field(default_factory=set)
     """Queries that have a call and are not left out."""
     reordered: list[int] = field(default_factory=list)
-    """Query of each call that showed passages in another order than the published reading left."""
+    """Query of each call that shows passages in another order than the calls before it led to."""
     restarted: int | None = None
-    """Number of a call that ranks a query from its first order again; None without one."""
+    """Number of the first call that begins a second run, from a query's input order; else None."""
 
     @property
     def misfits(self) -> float:
-        """Number of calls that do not follow from the published reading of the calls before."""
+        """Number of calls that do not fit the published reading of the calls before them.
+
+        Infinite if the log holds a second run.
+        """
         if self.restarted is not None:
             return np.inf
         return len(self.unmatched) + len(self.reordered)
@@ -91,17 +98,30 @@ def replay_calls(
 ) -> ReplayedRankings:
     """Read the answers of a log in turn.
 
-    Published code reads an answer with ``</think>`` from there on (rank_llm), or completely
-    (RankGPT). The reading that fits the orders which later calls show is used; if both fit, it is
-    that of rank_llm. A call whose query or passages are not recognised is noted, and the queries
-    that it may be about are left out. `UserError` if a query is ranked again from its first order,
-    because the log then holds several runs.
+    In an answer with ``</think>``, published code reads the text after it (rank_llm), or all of it
+    (RankGPT). Here the reading is used that better fits the orders in which later calls show the
+    passages; if both fit, it is that of rank_llm. A call whose query or passages are not among the
+    candidates is listed as unmatched, and the queries that it may be about are left out.
+
+    Parameters
+    ----------
+    calls : sequence of LoggedCall
+        The calls of the log.
+    candidates : CandidateTexts
+        The lists that were ranked, with their texts.
+    seed : int, optional
+        Random seed of the strict rankings.
+
+    Raises
+    ------
+    UserError
+        If a query is ranked again from its input order: then the log holds several runs.
     """
     rankings = _Replay(candidates, seed, after_thought=True).read(calls)
     if rankings.misfits and any(END_OF_THOUGHT in (call.answer or "") for call in calls):
-        of_whole_answers = _Replay(candidates, seed, after_thought=False).read(calls)
-        if of_whole_answers.misfits < rankings.misfits:
-            rankings = of_whole_answers
+        with_thought = _Replay(candidates, seed, after_thought=False).read(calls)
+        if with_thought.misfits < rankings.misfits:
+            rankings = with_thought
     if rankings.restarted is not None:
         raise UserError(
             f"the log holds several runs: call {rankings.restarted} ranks a query again from its "
@@ -111,7 +131,10 @@ def replay_calls(
 
 
 class _Replay:
-    """Reads the answers of a log by one of the published readings."""
+    """Reads the calls of a log in turn, by one of the two published readings.
+
+    `after_thought` says that only the text after ``</think>`` counts.
+    """
 
     def __init__(self, candidates: CandidateTexts, seed: int, *, after_thought: bool) -> None:
         self.candidates = candidates
@@ -122,7 +145,7 @@ class _Replay:
         )
 
     def _input_orders(self) -> list[list[int]]:
-        """Return the candidates of each query in their first order."""
+        """Return the positions of each query's candidates in their input order."""
         return [list(range(len(docs))) for docs in self.candidates.docs]
 
     def read(self, calls: Sequence[LoggedCall]) -> ReplayedRankings:
@@ -143,38 +166,40 @@ class _Replay:
         return rankings
 
     def _leave_out(self, call: LoggedCall, mismatch: Mismatch, queries: Iterable[int]) -> None:
-        """Note a call that fits nothing, and the queries that it may be about."""
+        """List a call as unmatched, and leave out the queries that it may be about."""
         self.rankings.unmatched.append(UnmatchedCall(call=call.number, mismatch=mismatch))
         for query in sorted(queries):
             self.rankings.left_out[query] = self.candidates.queries[query]
 
     def _begins_another_run(self, matched: MatchedCall) -> bool:
-        """Tell whether passages are in their first order again, after calls that changed it."""
+        """Return whether a call shows passages in their input order, and not in the present one."""
         order = self.rankings.published[matched.query]
-        if len(_windows(order, matched.passages)) == 1:
+        if len(_window_starts(order, matched.passages)) == 1:
             return False
-        return bool(_windows(range(len(order)), matched.passages))
+        input_order = range(len(order))
+        return bool(_window_starts(input_order, matched.passages))
 
     def _read_call(self, call: LoggedCall, matched: MatchedCall) -> None:
-        """Order the window of a call as its answer says, in all three readings."""
+        """Put the window of a call into the order of its answer, in all three rankings."""
         window = self._window(matched)
         if isinstance(window, Mismatch):
             self._leave_out(call, window, {matched.query})
             return
         reading = self._read_answer(call, matched)
-        published = self._published_order(call, matched)
+        published_order = self._published_order(call, matched)
         query, rankings = matched.query, self.rankings
+        _reorder(rankings.published[query], [window[position] for position in published_order])
         ranked = [window[position] for position in reading.order]
-        _put(rankings.published[query], [window[position] for position in published])
-        if reading.order != tuple(range(len(window))):
-            rest = _rest(rankings.model[query], window, ranked)
-            _put(rankings.model[query], [*ranked, *rest])
-        rest = _rest(rankings.strict[query], window, ranked)
-        _put(rankings.strict[query], [*ranked, *self.rng.permutation(rest).tolist()])
+        as_shown = tuple(range(len(window)))
+        if reading.order != as_shown:
+            unranked = _unranked(rankings.model[query], window, ranked)
+            _reorder(rankings.model[query], [*ranked, *unranked])
+        unranked = _unranked(rankings.strict[query], window, ranked)
+        _reorder(rankings.strict[query], [*ranked, *self.rng.permutation(unranked).tolist()])
         rankings.called.add(query)
 
     def _read_answer(self, call: LoggedCall, matched: MatchedCall) -> Reading:
-        """Read an answer strictly, and note its kind."""
+        """Read an answer strictly, as exactly one ranking or none, and list how it was read."""
         count = len(matched.passages)
         reading = Reading(kind=UNANSWERED)
         if call.answer is not None:
@@ -201,12 +226,13 @@ class _Replay:
     def _window(self, matched: MatchedCall) -> list[int] | Mismatch:
         """Return the passages of a call, as positions in the list of its query.
 
-        Of passages with equal texts, the ranking so far says which is which.
+        If documents have equal texts, the published ranking so far says which of them is shown.
         """
         order, size = self.rankings.published[matched.query], len(matched.passages)
-        starts = _windows(order, matched.passages)
+        starts = _window_starts(order, matched.passages)
         if len(starts) == 1:
             return order[starts[0] : starts[0] + size]
+        # The call shows the passages in another order.
         if any(len(candidates) > 1 for candidates in matched.passages):
             return Mismatch(kind="equal texts reordered")
         window = [candidates[0] for candidates in matched.passages]
@@ -216,8 +242,11 @@ class _Replay:
         return window
 
 
-def _windows(order: Sequence[int], passages: Sequence[tuple[int, ...]]) -> list[int]:
-    """List where a ranking has these passages next to each other, in this order."""
+def _window_starts(order: Sequence[int], passages: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return where in a ranking these passages come one after the other, in this order.
+
+    `passages` has, for each passage, the candidates that it may be.
+    """
     starts = []
     for start in range(len(order) - len(passages) + 1):
         window = order[start : start + len(passages)]
@@ -226,14 +255,14 @@ def _windows(order: Sequence[int], passages: Sequence[tuple[int, ...]]) -> list[
     return starts
 
 
-def _rest(order: Sequence[int], window: Sequence[int], ranked: Sequence[int]) -> list[int]:
-    """Return the passages of a window that an answer does not rank, in the given order."""
-    rest = set(window) - set(ranked)
-    return [doc for doc in order if doc in rest]
+def _unranked(order: Sequence[int], window: Sequence[int], ranked: Sequence[int]) -> list[int]:
+    """Return the passages of a window that an answer does not rank, as `order` has them."""
+    unranked = set(window) - set(ranked)
+    return [doc for doc in order if doc in unranked]
 
 
-def _put(order: list[int], window: Sequence[int]) -> None:
-    """Put the passages of a window into the positions that they hold in a list, in a new order."""
+def _reorder(order: list[int], window: Sequence[int]) -> None:
+    """Write the passages of a window, in its order, into the positions that they hold in a list."""
     members = set(window)
     positions = [position for position, doc in enumerate(order) if doc in members]
     for position, doc in zip(positions, window, strict=True):

@@ -1,4 +1,8 @@
-"""Split what the published run of a log shows into its parts."""
+"""Split the measures of a published run into the parts of input order, model and parser.
+
+A log holds the calls of an LLM ranker. The published run is what published code made from its
+answers; the *parser* is the part of that code that reads an answer.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from ranktilt.auditing.replay_log.notes import answer_examples, log_notes
 from ranktilt.auditing.replay_log.result import INPUT, ReplayedLog
 from ranktilt.auditing.replay_log.runs import LogRuns
 from ranktilt.auditing.replay_log.tasks import LogQuestions, part_tasks
-from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
+from ranktilt.auditing.significance import contrast_changes, correct_p_values, mean_changes
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
@@ -33,22 +37,29 @@ def replay_log(
     """Split a published run's measures into the parts of input order, model and parser.
 
     The published run is the ranking that the code of RankGPT and rank_llm makes from the answers:
-    any number anywhere counts, and passages not named keep their place. Read strictly, an answer
-    that is not exactly one ranking decides nothing.
+    any number anywhere in an answer counts, and passages that it does not name keep their place. In
+    the strict run, an answer that is not exactly one ranking has no effect.
 
     Parameters
     ----------
     replayed : LogRuns
         The result of `log_runs`.
     collection : Collection
-        With judgments, and groups if you compare any; without judgments only answers are counted.
+        Documents and judgments, with a column of groups if you compare any. Without judgments, only
+        answers are counted.
     measures : iterable of str or Estimand, optional
         Measures and group estimands; by default nDCG@10, and with groups ExposureRatio.
-    by, pairs, correction, resamples, seed : optional
-        As in `ranktilt.audit`; no groups by default.
+    by : str, optional
+        Document column to group by; no groups by default.
+    pairs : iterable of (str, str), optional
+        Pairs of groups to compare; all pairs by default.
     max_failures : float, optional
-        Maximum percentage of calls without a ranking or without a match; `ReplayedLog.passed` tells
-        you the outcome.
+        Largest percentage of calls without a ranking or without a match that still passes;
+        `ReplayedLog.passed` tells you the outcome.
+    correction : {"holm", "bonferroni"}, optional
+        Correction of all p for several tests.
+    resamples, seed : int, optional
+        Number of bootstrap resamples; their random seed.
     """
     if max_failures is not None and not 0 <= max_failures <= 100:
         raise UserError(
@@ -67,8 +78,8 @@ def replay_log(
         *mean_changes(tasks.means, resamples=resamples, seed=seed),
         *contrast_changes(tasks.contrasts, resamples=resamples, seed=seed),
     ]
-    compared = dict.fromkeys((change.a, change.b) for change in changes)
-    compared.pop((ALL, ALL), None)
+    compared_pairs = dict.fromkeys((change.a, change.b) for change in changes)
+    compared_pairs.pop((ALL, ALL), None)  # effectiveness, which compares no groups
     spec = {
         "log": replayed.spec,
         "candidates": replayed.runs[INPUT].spec.get("candidates"),
@@ -80,16 +91,15 @@ def replay_log(
         "ranktilt": __version__,
     }
     rankings = replayed.rankings
-    notations = tuple(map(repr, questions.estimands))
     return ReplayedLog(
         spec=spec,
         answers=tuple(rankings.answers),
         unmatched=tuple(rankings.unmatched),
         examples=tuple(answer_examples(replayed)),
         queries=len(rankings.called),
-        measures=notations,
-        pairs=tuple(compared),
-        changes=corrected(changes, correction),
+        measures=tuple(map(repr, questions.estimands)),
+        pairs=tuple(compared_pairs),
+        changes=correct_p_values(changes, correction),
         notes=tuple(log_notes(replayed)),
     )
 
@@ -98,20 +108,26 @@ def _estimands(
     measures: Iterable[str | Estimand] | None, collection: Collection, by: str | None
 ) -> list[Estimand]:
     """Read the questions; refuse those that cannot be split into parts."""
-    has_judgments = collection.has_judgments
     if measures is None:
-        measures = ["nDCG@10"] * has_judgments + ["ExposureRatio"] * (by is not None)
+        default_measures = ["nDCG@10"] if collection.has_judgments else []
+        default_estimands = [] if by is None else ["ExposureRatio"]
+        measures = [*default_measures, *default_estimands]
     estimands = [estimand(measure) for measure in measures]
-    for measure in estimands:
-        if not isinstance(measure, Measure | GroupEstimand) or measure.reads_scores:
-            raise UserError(
-                f"{measure!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio "
-                "with groups"
-            )
-        if isinstance(measure, GroupEstimand) and by is None:
-            raise UserError(f"{measure!r} needs a column to group by (--by)")
-        if isinstance(measure, Measure) and not has_judgments:
-            raise UserError(
-                f"{measure!r} needs judgments, and there are none: name them (--qrels FILE)"
-            )
+    for question in estimands:
+        _check_question(question, has_judgments=collection.has_judgments, has_groups=by is not None)
     return estimands
+
+
+def _check_question(question: Estimand, *, has_judgments: bool, has_groups: bool) -> None:
+    """Refuse a question that cannot be split into parts, or that lacks judgments or groups."""
+    if not isinstance(question, Measure | GroupEstimand) or question.reads_scores:
+        raise UserError(
+            f"{question!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio "
+            "with groups"
+        )
+    if isinstance(question, GroupEstimand) and not has_groups:
+        raise UserError(f"{question!r} needs a column to group by (--by)")
+    if isinstance(question, Measure) and not has_judgments:
+        raise UserError(
+            f"{question!r} needs judgments, and there are none: name them (--qrels FILE)"
+        )

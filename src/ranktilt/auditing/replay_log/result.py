@@ -1,4 +1,8 @@
-"""The result of replaying a log: the parts of input order, model and parser in its run."""
+"""The result of replaying a log: the parts of input order, model and parser in its measures.
+
+A log holds the calls of an LLM ranker: prompts that show numbered passages, and the model's
+answers. The *published* run is the ranking that published code made from the answers.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,13 @@ from ranktilt.rankers.llm.answer_kinds import AMBIGUOUS, KINDS, READABLE
 INPUT = "input order"
 """Name of the run in the order that the model was given."""
 MODEL = "model"
-"""Name of the run `ReplayedRankings.model`."""
+"""Name of the run by answers that are exactly one ranking; all others leave the input order."""
 PUBLISHED = "published"
-"""Name of the run `ReplayedRankings.published`."""
+"""Name of the run that published code makes from the answers."""
 STRICT = "strict"
-"""Name of the run `ReplayedRankings.strict`."""
+"""Name of the run in which passages that no answer ranks are shuffled."""
+_ROUNDING = 1e-9
+"""Largest rounding error of a limit, in calls: a limit that is reached exactly passes."""
 PARTS = (
     RunPair(new=MODEL, old=INPUT),
     RunPair(new=PUBLISHED, old=MODEL),
@@ -31,21 +37,21 @@ PARTS = (
 )
 """Comparisons that show the parts.
 
-The model's part, the parser's part, both together; and what the answers are worth without the input
-order.
+These are the model's part, the parser's part, both together, and how much the answers achieve
+without the input order.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerExample:
-    """A frequent answer."""
+    """An answer that occurs often in a log."""
 
     kind: str
     """Kind of answer."""
     answer: str
     """Text of the answer."""
     times: int
-    """Number of times that it came."""
+    """Number of times that it occurs."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,25 +62,28 @@ class ReplayedLog(
     noun="a replayed log",
     command="ranktilt tools replay-log",
 ):
-    """The parts of input order, model and parser in the published run of a log."""
+    """The result of `replay_log`: the parts of input order, model and parser in a published run."""
 
     spec: Mapping[str, Any]
     """How it was made: log, candidates, options."""
     answers: tuple[ReadAnswer, ...]
     """Every answer that was read, in the log's order."""
     unmatched: tuple[UnmatchedCall, ...]
-    """Calls that cannot be matched, and why."""
+    """Calls whose query or passages are not among the candidates, and why."""
     examples: tuple[AnswerExample, ...]
     """The most frequent answers of each kind."""
     queries: int
     """Number of queries that have a call and were not left out."""
     measures: tuple[str, ...]
-    """Measures that were split; the first one is the primary one."""
+    """Notations of the questions that were split; the first one is the primary question."""
     pairs: tuple[Pair, ...]
     """Pairs of groups that were compared."""
     changes: tuple[Change, ...]
-    """For each measure: the model's part (`model` − `input order`), the parser's part (`published`
-    − `model`), both together, and `strict` − `input order`."""
+    """The parts of each question, as differences of two runs.
+
+    The model's part is ``model`` − ``input order``, and the parser's part is ``published`` −
+    ``model``; then come both together, and ``strict`` − ``input order``.
+    """
     notes: tuple[Coded[Note], ...]
     """Notes for the reader."""
 
@@ -86,7 +95,7 @@ class ReplayedLog(
 
     @property
     def unreadable(self) -> int:
-        """Answers that hold no ranking."""
+        """Number of answers that hold no ranking."""
         return sum(answer.kind not in READABLE for answer in self.answers)
 
     @property
@@ -96,25 +105,28 @@ class ReplayedLog(
 
     @property
     def ambiguous(self) -> int:
-        """Answers with more than one ranking, which are among the unreadable ones."""
+        """Number of answers with more than one ranking; they are among the unreadable ones."""
         return self.kinds.get(AMBIGUOUS, 0)
 
     @property
     def echoes(self) -> int:
-        """Answers that repeat the order in which the passages were shown."""
+        """Number of answers that repeat the order in which the passages were shown."""
         return sum(answer.echo for answer in self.answers)
 
     @property
     def passed(self) -> bool:
-        """Whether few enough calls fail."""
+        """Whether the percentage of failures is at most ``max_failures``, or that is not set."""
         max_failures = self.spec.get("max_failures")
         if max_failures is None:
             return True
         total = len(self.answers) + len(self.unmatched)
-        return bool(self.failures <= max_failures / 100 * total + 1e-9)
+        return bool(self.failures <= max_failures / 100 * total + _ROUNDING)
 
     def change(self, part: RunPair, measure: str, pair: Pair) -> Change | None:
-        """Return a part of the run in a measure; the pair (`ALL`, `ALL`) is all documents."""
+        """Return a part of a measure for a pair of groups; None if it was not split.
+
+        `part` is one of `PARTS`. The pair (`ALL`, `ALL`) is for effectiveness over all documents.
+        """
         key = (part, pair, measure)
         for change in self.changes:
             run_pair = RunPair(new=change.run, old=change.old_run)

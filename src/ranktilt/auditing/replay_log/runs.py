@@ -1,4 +1,8 @@
-"""The runs of a log: the input order, the model's order, the published one and the strict one."""
+"""The runs of a log: the input order, the model's order, the published and the strict order.
+
+A log holds the calls of an LLM ranker, each of which shows some candidates of a query (the
+*passages*) and asks the model to rank them.
+"""
 
 from __future__ import annotations
 
@@ -41,33 +45,41 @@ class LogRuns:
 def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: int = 0) -> LogRuns:
     """Rank again with the stored calls of an LLM ranker.
 
-    A query is ranked if it has a call and all of its calls match.
+    A query is ranked if it has a call, and if the query and the passages of all its calls are among
+    the candidates.
 
     Parameters
     ----------
     log : str or Path
-        Calls of one run, as `ranktilt.rankers.llm.stored_calls.read_log` reads them.
+        File of the calls of one run, as `ranktilt.rankers.llm.stored_calls.read_log` reads it.
     candidates : Run
         The first stage's lists that were ranked.
     collection : Collection
-        With the texts of queries and documents, to match prompts with; a log of ids needs none.
+        Texts of queries and documents, by which prompts are matched with candidates. A log that
+        names ids needs no texts.
     seed : int, optional
-        Random seed of the order where no answer decides.
+        Random seed of the strict run, in which passages that no answer ranks are shuffled.
+
+    Raises
+    ------
+    DataError
+        If no query can be ranked.
     """
     calls = read_log(Path(log))
     lists = _candidate_texts(candidates, collection)
     rankings = replay_calls(calls, lists, seed=seed)
     if not rankings.called:
         raise DataError(log, _nothing_to_replay(calls, lists, rankings))
+    # The order of each query's candidates, by run.
     orders = {
+        INPUT: [list(range(len(docs))) for docs in lists.docs],
         MODEL: rankings.model,
         PUBLISHED: rankings.published,
         STRICT: rankings.strict,
     }
-    input_orders = [list(range(len(docs))) for docs in lists.docs]
     runs = {
-        name: _run(name, lists, ranked_orders, rankings.called, log=str(log))
-        for name, ranked_orders in {INPUT: input_orders, **orders}.items()
+        name: _run(name, lists, orders_of_run, rankings.called, log=str(log))
+        for name, orders_of_run in orders.items()
     }
     return LogRuns(file=str(log), calls=calls, rankings=rankings, runs=runs)
 
@@ -91,26 +103,27 @@ def _candidate_texts(run: Run, collection: Collection) -> CandidateTexts:
     titles = collection.docs["title"].to_list()
     texts = collection.docs["text"].to_list()
     queries = dict(collection.queries.select("id", "text").iter_rows())
-    spans = [
+    # Numbers of the documents in the list of each query.
+    docs_of_queries = [
         run.docs[start:end] for start, end in zip(run.offsets[:-1], run.offsets[1:], strict=True)
     ]
     passages = []
-    for span in spans:
-        of_query = [
+    for docs in docs_of_queries:
+        passages_of_query = [
             _prompt_texts(titles[row], texts[row]) if row >= 0 else ()
-            for row in rows[span].tolist()
+            for row in rows[docs].tolist()
         ]
-        passages.append(tuple(of_query))
+        passages.append(tuple(passages_of_query))
     return CandidateTexts(
         queries=run.queries,
         texts=tuple(queries.get(query) or "" for query in run.queries),
-        docs=tuple(tuple(run.ids.gather(span)) for span in spans),
+        docs=tuple(tuple(run.ids.gather(docs)) for docs in docs_of_queries),
         passages=tuple(passages),
     )
 
 
 def _prompt_texts(title: str, text: str) -> tuple[str, ...]:
-    """Return how a prompt may show a document: without its title, or with it."""
+    """Return the forms in which a prompt may show a document: without its title, or with it."""
     if title:
         return (text, f"{title} {text}", f"Title: {title} Content: {text}")
     return (text,) if text else ()
@@ -124,7 +137,10 @@ def _run(
     *,
     log: str,
 ) -> Run:
-    """Make a run of the orders of the queries that were called."""
+    """Return the run of the queries that have calls.
+
+    `orders` has the order of each query's candidates, and `queries` the indexes of the queries.
+    """
     rows = []
     for query in sorted(queries):
         for rank, position in enumerate(orders[query], start=1):

@@ -1,4 +1,7 @@
-"""Compare the runs of a log, part by part."""
+"""Compare the runs of a log, part by part.
+
+A *part*, such as that of the model, is the difference between two of the runs; `PARTS` names them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.card import group_samples
-from ranktilt.auditing.comparison.match import change_tasks, match
+from ranktilt.auditing.comparison.match import match
+from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.judged_run import JudgedRun
@@ -37,7 +41,7 @@ class LogQuestions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartTasks:
-    """Comparisons of two runs each, for every part of a log."""
+    """Values per query of two runs each, for every part of a log."""
 
     means: tuple[ChangeTask, ...] = ()
     """Comparisons of effectiveness."""
@@ -46,22 +50,24 @@ class PartTasks:
 
 
 def part_tasks(questions: LogQuestions, *, resamples: int, seed: int) -> PartTasks:
-    """Compare the runs of each part on measures of relevance, and on group estimands."""
-    measures = [measure for measure in questions.estimands if isinstance(measure, Measure)]
-    of_measures = PartTasks()
+    """Return the comparisons of each part's two runs, on measures and on group estimands."""
+    tasks = PartTasks()
+    measures = [estimand for estimand in questions.estimands if isinstance(estimand, Measure)]
     if measures:
-        of_measures = _measure_tasks(questions, measures, resamples=resamples, seed=seed)
-    contrasts = [*of_measures.contrasts]
-    estimands = [group for group in questions.estimands if isinstance(group, GroupEstimand)]
-    if estimands:
-        contrasts += _group_tasks(questions, estimands)
-    return PartTasks(means=of_measures.means, contrasts=tuple(contrasts))
+        tasks = _measure_tasks(questions, measures, resamples=resamples, seed=seed)
+    contrasts = [*tasks.contrasts]
+    group_estimands = [
+        estimand for estimand in questions.estimands if isinstance(estimand, GroupEstimand)
+    ]
+    if group_estimands:
+        contrasts += _group_tasks(questions, group_estimands)
+    return PartTasks(means=tasks.means, contrasts=tuple(contrasts))
 
 
 def _measure_tasks(
     questions: LogQuestions, measures: Sequence[Measure], *, resamples: int, seed: int
 ) -> PartTasks:
-    """Return the comparisons on measures of relevance."""
+    """Return the comparisons on measures of relevance, and on their Relative Δ with groups."""
     audited = audit(
         questions.collection,
         questions.runs,
@@ -74,10 +80,11 @@ def _measure_tasks(
         resamples=resamples,
         seed=seed,
     )
-    parts = replace(match(audited, audited, baseline_run=INPUT), runs=PARTS)
+    # The match compares all runs with the baseline; here the pairs of runs are those of the parts.
+    matched = replace(match(audited, audited, baseline_run=INPUT), runs=PARTS)
     return PartTasks(
-        means=tuple(change_tasks(parts, [(ALL, ALL)])),
-        contrasts=tuple(change_tasks(parts, parts.pairs)),
+        means=tuple(change_tasks(matched, [(ALL, ALL)])),
+        contrasts=tuple(change_tasks(matched, matched.pairs)),
     )
 
 
@@ -93,9 +100,12 @@ def _group_tasks(
 
 
 def _group_contrasts(samples: Sequence[Sample]) -> Iterator[ChangeTask]:
-    """Compare the runs of each part on each group estimand and pair."""
-    by_run = {(sample.run, sample.estimand, sample.a, sample.b): sample for sample in samples}
+    """Compare the runs of each part on each group estimand and pair of groups."""
+    samples_by_run = {
+        (sample.run, sample.estimand, sample.a, sample.b): sample for sample in samples
+    }
     questions = dict.fromkeys((sample.estimand, sample.a, sample.b) for sample in samples)
     for question in questions:
         for part in PARTS:
-            yield contrast_task(by_run[part.new, *question], by_run[part.old, *question])
+            new, old = samples_by_run[part.new, *question], samples_by_run[part.old, *question]
+            yield contrast_task(new, old)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from ranktilt.auditing.comparison.match import CommonQueries, common_queries
+from ranktilt.auditing.comparison.common_queries import CommonQueries, common_queries
 from ranktilt.auditing.comparison.notes import warnings_of_both
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.effects import FEW_QUERIES

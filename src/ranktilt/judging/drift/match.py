@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.comparison.match import common_queries
+from ranktilt.auditing.comparison.common_queries import common_queries
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import OnlyInOneAudit

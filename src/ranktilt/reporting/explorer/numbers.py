@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.breakdown import parts
+from ranktilt.auditing.breakdown import query_parts
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.data.runs.run import codes
@@ -56,7 +56,7 @@ class Numbers:
         tilt = np.empty((len(runs), len(pairs), len(audit.measures), len(audit.queries)))
         for index, (group_a, group_b) in enumerate(pairs):
             a, b = audit.groups.index(group_a), audit.groups.index(group_b)
-            tilt[:, index] = parts(values[:, :, a], values[:, :, b])
+            tilt[:, index] = query_parts(values[:, :, a], values[:, :, b])
         heads = _head_to_head(audit, runs, pairs)
         return cls(pairs=pairs, values=values, tilt=tilt, heads=heads)
 

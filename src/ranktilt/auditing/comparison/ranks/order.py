@@ -1,4 +1,8 @@
-"""Order runs by their answers to one question, and test every two of them."""
+"""Order runs by their answers to one question, and test every two of them.
+
+If audits are corrected for label errors, all answers are divided by one number J that says how much
+labels say about groups. J comes from error rates, which are uncertain themselves.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from ranktilt.auditing.comparison.ranks.answers import RunAnswer
 from ranktilt.auditing.comparison.ranks.result import RankedRun, RunDifference
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.label_errors.changes import widened_gap, with_rate_error
-from ranktilt.auditing.significance import Sample, corrected
+from ranktilt.auditing.significance import Sample, correct_p_values
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.progress import report
@@ -27,17 +31,20 @@ from ranktilt.statistics.ranks import rank_intervals
 from ranktilt.statistics.two_way import Influence, combine_influences
 
 MOST_LETTERS = 26
-"""Most letters of an order; where more are needed, there are none."""
+"""Most different letters of an order; if more are needed, no run gets letters.
+
+Runs that share a letter cannot be distinguished.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ResampledRun:
-    """A run's answer over the queries that count for every run, with its resamples."""
+    """A run's answer over the queries that count for every run, with its bootstrap values."""
 
     answer: RunAnswer
     """The answer."""
-    draws: Floats
-    """Its value in resamples of the queries, which are the same for all runs."""
+    resampled: Floats
+    """Values of the answer in resamples of the queries, which are the same for all runs."""
 
     @property
     def name(self) -> str:
@@ -46,17 +53,17 @@ class ResampledRun:
 
     @property
     def sample(self) -> Sample:
-        """Columns behind the answer."""
+        """Values per query behind the answer."""
         return self.answer.sample
 
     @cached_property
     def value(self) -> float:
-        """The value; effectiveness in percent."""
-        return _unit(self.sample) * self.answer.value
+        """The value in the unit in which it is printed; effectiveness in percent."""
+        return _scale(self.sample) * self.answer.value
 
     @property
-    def lead(self) -> float:
-        """The value minus the neutral one."""
+    def distance_from_neutral(self) -> float:
+        """The value minus the value that favours nobody."""
         return self.value - self.answer.neutral
 
     @cached_property
@@ -67,8 +74,8 @@ class ResampledRun:
         return influence.scaled(100.0) if isinstance(self.sample.estimand, Measure) else influence
 
     @cached_property
-    def columns(self) -> bytes:
-        """Key of its numbers: equal for runs that answer alike in each query."""
+    def columns_key(self) -> bytes:
+        """Key of the values per query: equal for runs with the same answer in each query."""
         numerator, denominator = self.sample.rows
         return numerator.tobytes() + denominator.tobytes()
 
@@ -80,48 +87,49 @@ class OrderedRuns:
     runs: tuple[ResampledRun, ...]
     """The runs."""
     changes: tuple[Change, ...]
-    """Differences of every two, each of the higher run to the lower one."""
+    """Differences of every two runs: the higher minus the lower."""
     excluded: int
-    """Queries that count for some runs, and not for all."""
+    """Number of queries that count for some runs, but not for all."""
     query_counts: Mapping[str, int]
     """Number of queries that count for each run."""
     rate_error: float
-    """Relative error of rates of label errors, by which all answers are scaled."""
+    """Relative standard error of J, if answers are corrected for label errors; else 0."""
 
     @property
     def identical(self) -> list[tuple[str, ...]]:
-        """Names of runs that answer alike in each query, one tuple a set."""
-        members = dict[bytes, list[str]]()
+        """Names of runs with the same answer in each query, a tuple for each such set of runs."""
+        names_by_columns: dict[bytes, list[str]] = {}
         for run in self.runs:
-            members.setdefault(run.columns, []).append(run.name)
-        return [tuple(names) for names in members.values() if len(names) > 1]
+            names_by_columns.setdefault(run.columns_key, []).append(run.name)
+        return [tuple(names) for names in names_by_columns.values() if len(names) > 1]
 
 
-def _unit(sample: Sample) -> float:
-    """Return the factor from an estimand's values to those of a comparison."""
+def _scale(sample: Sample) -> float:
+    """Return the factor from an estimand's values to printed ones: means are in percent."""
     return 100.0 if isinstance(sample.estimand, Measure) else 1.0
 
 
-def ordered_runs(
+def order_runs(
     answers: Sequence[RunAnswer], options: ComparisonOptions, *, rate_error: float
 ) -> OrderedRuns:
     """Order runs by their answers, and test every two over the queries that count for all.
 
-    `rate_error` is the relative error of rates of label errors, by which all answers are scaled.
+    `rate_error` is the relative standard error of J, if answers are corrected for label errors.
     """
     masks = np.array([answer.sample.mask for answer in answers])
-    counts = np.asarray(masks.all(axis=0))
-    runs = _resampled_runs([answer.over(counts) for answer in answers], options)
-    # A run without a value, which only too few queries leave, is the last one.
-    runs.sort(key=lambda run: np.nan_to_num(run.lead, nan=-np.inf), reverse=True)
-    changes, pair_count = list[Change](), len(runs) * (len(runs) - 1) // 2
+    is_counted = np.asarray(masks.all(axis=0))
+    runs = _resampled_runs([answer.over(is_counted) for answer in answers], options)
+    # A run has no value if too few queries count for all runs; it comes last.
+    runs.sort(key=lambda run: np.nan_to_num(run.distance_from_neutral, nan=-np.inf), reverse=True)
+    changes: list[Change] = []
+    pair_count = len(runs) * (len(runs) - 1) // 2
     for higher, lower in combinations(runs, 2):
         change = with_rate_error(
             _difference(higher, lower), higher.answer.observed, lower.answer.observed, rate_error
         )
         changes.append(change)
         report("pairs of runs", len(changes), pair_count)
-    excluded = int(masks.any(axis=0).sum() - counts.sum())
+    excluded = int(masks.any(axis=0).sum() - is_counted.sum())
     return OrderedRuns(
         runs=tuple(runs),
         changes=tuple(changes),
@@ -133,23 +141,25 @@ def ordered_runs(
 
 def _resampled_runs(answers: Sequence[RunAnswer], options: ComparisonOptions) -> list[ResampledRun]:
     """Resample the queries of all runs together."""
-    columns = list[Floats]()
+    columns: list[Floats] = []
     for answer in answers:
         columns += answer.sample.rows
     means = resampled_means(columns, resamples=options.resamples, seed=options.seed)
     runs = []
     for index, answer in enumerate(answers):
-        draws = answer.sample.estimand.combine(means[2 * index], means[2 * index + 1])
-        runs.append(ResampledRun(answer=answer, draws=_unit(answer.sample) * draws))
+        numerator_means, denominator_means = means[2 * index], means[2 * index + 1]
+        values = answer.sample.estimand.combine(numerator_means, denominator_means)
+        runs.append(ResampledRun(answer=answer, resampled=_scale(answer.sample) * values))
     return runs
 
 
 def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
-    """Test the difference of two runs: its interval is that of a comparison of the two.
+    """Test the difference of two runs; its interval is the same as if only these were compared.
 
-    Its p is the larger one of the interval and of Student's t. Resamples of few queries say too
-    little of the far tail, where a p is that is corrected for many pairs: of 12 equal runs and 25
-    queries, the interval alone showed some difference in 8 of 100 draws, and both in 3.
+    Its p is the larger of two: that of the interval, and that of Student's t. A p that is corrected
+    for many pairs of runs comes from far in the tail, where resamples of few queries say too
+    little. In simulations with 12 equal runs and 25 queries, the interval alone showed some
+    difference in 8 of 100 draws, and both together in 3.
     """
     sample, neutral = higher.sample, higher.answer.neutral - lower.answer.neutral
     variance = combine_influences([higher.influence, lower.influence], [1.0, -1.0]).variance()
@@ -158,14 +168,14 @@ def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
         lowest, highest = -np.inf, np.inf
     value = higher.value - lower.value
     inference = infer(
-        higher.draws - lower.draws,
+        higher.resampled - lower.resampled,
         value,
         variance=variance,
         neutral=neutral,
         bounds=(lowest - highest, highest - lowest),
     )
-    by_t = student_p(value, variance=variance, neutral=neutral)
-    p = inference.p if isnan(by_t) else max(inference.p, by_t)
+    t_p = student_p(value, variance=variance, neutral=neutral)
+    p = inference.p if isnan(t_p) else max(inference.p, t_p)
     query_count, twins = int(sample.mask.sum()), sample.twins and lower.sample.twins
     return Change(
         run=higher.name,
@@ -190,13 +200,17 @@ def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
     )
 
 
-def ranked(
+def ranks_of_orders(
     orders: Sequence[OrderedRuns], correction: str
 ) -> tuple[list[RankedRun], list[RunDifference]]:
-    """Return the ranks of all runs by orders of one family, which are corrected together."""
+    """Return the ranks of all runs in several orders, and the differences of every two runs.
+
+    The p of all orders are corrected together.
+    """
     changes = list(chain.from_iterable(order.changes for order in orders))
-    corrected_changes = iter(corrected(changes, correction))
-    ranks, differences = list[RankedRun](), list[RunDifference]()
+    corrected_changes = iter(correct_p_values(changes, correction))
+    ranks: list[RankedRun] = []
+    differences: list[RunDifference] = []
     for order in orders:
         changes_of_order = [next(corrected_changes) for _ in order.changes]
         ranks += _ranks(order, changes_of_order)
@@ -205,8 +219,13 @@ def ranked(
 
 
 def _ranks(order: OrderedRuns, changes: Sequence[Change]) -> list[RankedRun]:
-    """Return the interval of each run's rank, and its letters."""
+    """Return the interval of each run's rank, and its letters.
+
+    `changes` are the order's differences, with corrected p.
+    """
     count = len(order.runs)
+    # Whether the run of a row is shown to be above that of a column. The changes are in the order
+    # of the upper triangle.
     is_above = np.zeros((count, count), dtype=bool)
     is_above[np.triu_indices(count, 1)] = [change.is_shown for change in changes]
     intervals = rank_intervals(is_above)
@@ -234,33 +253,34 @@ def _ranks(order: OrderedRuns, changes: Sequence[Change]) -> list[RankedRun]:
 
 
 def _interval(run: ResampledRun, rate_error: float) -> tuple[float, float]:
-    """Return the interval of a run's value; NaN where an audit would show none."""
+    """Return the interval of a run's value; NaN if there are too few queries for one."""
     sample, neutral, variance = run.sample, run.answer.neutral, run.influence.variance()
-    if not variance.effective_n >= FEWEST_ROWS:
+    if not variance.effective_n >= FEWEST_ROWS:  # also where it is NaN
         return np.nan, np.nan
+    lowest, highest = sample.bounds
     inference = infer(
-        run.draws,
+        run.resampled,
         run.value,
         variance=variance,
         neutral=neutral,
-        bounds=(_unit(sample) * sample.bounds[0], _unit(sample) * sample.bounds[1]),
+        bounds=(_scale(sample) * lowest, _scale(sample) * highest),
     )
     observed = run.answer.observed
     if observed is None or not observed.error_parts:
         return inference.low, inference.high
     gap = Gap(
-        value=run.lead,
+        value=run.distance_from_neutral,
         low=inference.low - neutral,
         high=inference.high - neutral,
         error=inference.error,
         p=inference.p,
     )
-    wide = widened_gap(gap, np.array(observed.error_parts), rate_error)
-    return neutral + wide.low, neutral + wide.high
+    wider = widened_gap(gap, np.array(observed.error_parts), rate_error)
+    return neutral + wider.low, neutral + wider.high
 
 
 def _run_difference(change: Change) -> RunDifference:
-    """Keep of a difference what a file of many pairs has room for."""
+    """Return the part of a change that a file holds for each of the many pairs of runs."""
     return RunDifference(
         higher=change.run,
         lower=change.old_run,

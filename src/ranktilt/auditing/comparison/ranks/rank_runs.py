@@ -1,4 +1,8 @@
-"""Rank the runs of one audit or several: by the primary question, and by effectiveness."""
+"""Rank the runs of one audit or several: by the primary question, and by effectiveness.
+
+Every two runs are tested. A run's interval of ranks follows from the tests: it ranks below each run
+that is shown to be higher, and above each run that is shown to be lower.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,19 @@ from dataclasses import dataclass
 from itertools import chain
 from math import isnan
 
+from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.comparability import comparability_notes
-from ranktilt.auditing.comparison.match import MAX_LEFT_OUT, Question, refuse_other_settings
+from ranktilt.auditing.comparison.match import Question, refuse_other_settings
 from ranktilt.auditing.comparison.options import ComparisonOptions
 from ranktilt.auditing.comparison.primary import primary_notation
 from ranktilt.auditing.comparison.provenance import audit_spec
 from ranktilt.auditing.comparison.ranks.answers import (
-    RankedAudits,
+    MatchedAudits,
     RunAnswer,
     audit_name,
-    ranked_audits,
+    match_audits,
 )
-from ranktilt.auditing.comparison.ranks.order import OrderedRuns, ordered_runs, ranked
+from ranktilt.auditing.comparison.ranks.order import OrderedRuns, order_runs, ranks_of_orders
 from ranktilt.auditing.comparison.ranks.result import RankedRun, RunDifference, RunRanks
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.label_errors.changes import relative_rate_error
@@ -38,7 +43,7 @@ from ranktilt.errors import UserError
 from ranktilt.measures.base import measure as to_measure
 
 _MOST_NAMED = 3
-"""Most audits that a message names."""
+"""Most audits or queries that a message or note names."""
 FEWEST_RUNS = 3
 """Fewest runs to rank; two are compared."""
 
@@ -48,7 +53,10 @@ class RankedQuestions:
     """The questions by which runs are ranked."""
 
     tilts: tuple[Question, ...]
-    """Notation of the primary question, and each pair of groups; none without groups."""
+    """The primary question for each pair of groups; empty without groups.
+
+    Each is the notation of the question, and the pair.
+    """
     is_relative_delta: bool
     """Whether the primary question is Relative Δ of a measure."""
     measure: str | None
@@ -57,7 +65,10 @@ class RankedQuestions:
     @property
     def primary(self) -> str | None:
         """Notation of the question that comes first."""
-        return self.tilts[0][0] if self.tilts else self.measure
+        if not self.tilts:
+            return self.measure
+        notation, _pair = self.tilts[0]
+        return notation
 
 
 def rank_runs(audits: Sequence[Audit], options: ComparisonOptions) -> RunRanks:
@@ -65,25 +76,25 @@ def rank_runs(audits: Sequence[Audit], options: ComparisonOptions) -> RunRanks:
     for index, audit in enumerate(audits[1:], start=1):
         names = audit_name(audits[0], 0), audit_name(audit, index)
         refuse_other_settings(audits[0], audit, names)
-    sides = ranked_audits(audits, max_left_out=options.max_left_out)
-    questions = _questions(sides)
-    tilts = [_tilts(sides, questions, question) for question in questions.tilts]
-    means = [] if questions.measure is None else [sides.means(questions.measure)]
-    families = [_family(sides, answers, options) for answers in (tilts, means)]
+    matched = match_audits(audits, max_left_out=options.max_left_out)
+    questions = _questions(matched)
+    tilts = [_tilts(matched, questions, question) for question in questions.tilts]
+    means = [] if questions.measure is None else [matched.means(questions.measure)]
+    families = [_rank_family(matched, answers, options) for answers in (tilts, means)]
     ranks = tuple(chain.from_iterable(family.ranks for family in families))
     if not ranks:
         raise UserError("no two runs answer the same question, so there is nothing to rank")
     notes = [
-        *_inherited(audits),
-        *_comparability(audits),
-        *_left_out(sides),
+        *_audit_notes(audits),
+        *_comparability_notes(audits),
+        *_left_out_notes(matched),
         *_question_notes(audits, questions),
         *chain.from_iterable(family.notes for family in families),
-        *_few_queries(ranks),
+        *_few_query_notes(ranks),
     ]
     return RunRanks(
-        spec=_spec(sides, questions, options),
-        runs=tuple(audit_run.name for audit_run in sides.runs),
+        spec=_spec(matched, questions, options),
+        runs=tuple(audit_run.name for audit_run in matched.runs),
         ranks=ranks,
         differences=tuple(chain.from_iterable(family.differences for family in families)),
         notes=tuple(dict.fromkeys(notes)),
@@ -91,58 +102,68 @@ def rank_runs(audits: Sequence[Audit], options: ComparisonOptions) -> RunRanks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Family:
-    """Ranks by one question about each pair of groups, corrected together."""
+class _RankFamily:
+    """Ranks by one question, for each pair of groups; all their p are corrected together."""
 
     ranks: tuple[RankedRun, ...]
+    """Answer and interval of ranks of every run."""
     differences: tuple[RunDifference, ...]
+    """Differences between every two runs."""
     notes: tuple[Note, ...]
+    """What was left out."""
 
 
-def _family(
-    sides: RankedAudits, answers_of_pairs: Sequence[list[RunAnswer]], options: ComparisonOptions
-) -> _Family:
-    """Rank the runs by one question about each pair of groups."""
-    orders, notes = list[OrderedRuns](), list[Note]()
-    rate_error = relative_rate_error(sides.audits[0])
+def _rank_family(
+    matched: MatchedAudits, answers_of_pairs: Sequence[list[RunAnswer]], options: ComparisonOptions
+) -> _RankFamily:
+    """Rank the runs by one question.
+
+    `answers_of_pairs` has the answers of all runs, for each pair of groups.
+    """
+    orders: list[OrderedRuns] = []
+    notes: list[Note] = []
+    rate_error = relative_rate_error(matched.audits[0])
     for answers in answers_of_pairs:
-        known = [answer for answer in answers if not isnan(answer.value)]
-        notes += _without_answer(answers, known, sides)
-        if len(known) > 1:
-            order = ordered_runs(known, options, rate_error=rate_error)
+        defined = [answer for answer in answers if not isnan(answer.value)]
+        notes += _undefined_notes(answers, defined, matched)
+        if len(defined) > 1:
+            order = order_runs(defined, options, rate_error=rate_error)
             notes += _order_notes(order, options.max_left_out)
             orders.append(order)
-    ranks, differences = ranked(orders, options.correction)
-    return _Family(ranks=tuple(ranks), differences=tuple(differences), notes=tuple(notes))
+    ranks, differences = ranks_of_orders(orders, options.correction)
+    return _RankFamily(ranks=tuple(ranks), differences=tuple(differences), notes=tuple(notes))
 
 
-def _few_queries(ranks: Sequence[RankedRun]) -> Iterator[Note]:
+def _few_query_notes(ranks: Sequence[RankedRun]) -> Iterator[Note]:
     """Note that few queries count."""
     fewest = min(rank.queries for rank in ranks)
     if fewest < FEW_QUERIES:
         yield FewQueriesCompared(queries=fewest)
 
 
-def _questions(sides: RankedAudits) -> RankedQuestions:
-    """Choose the questions: the first audit's primary one that all of them answer."""
-    measures, pairs = sides.measures, sides.pairs
+def _questions(matched: MatchedAudits) -> RankedQuestions:
+    """Choose the questions by which runs are ranked.
+
+    The tilt is the primary question of the first audit whose primary question all audits answer. If
+    there is none, it is the usual measure, or else the first question that all audits answer.
+    """
+    measures, pairs = matched.measures, matched.pairs
+    primaries = list(dict.fromkeys(map(primary_notation, matched.audits)))
     usual = usual_primary([to_measure(measure) for measure in measures])
-    effectiveness = None if usual is None else repr(usual)
-    notations = list(dict.fromkeys(map(primary_notation, sides.audits)))
-    # Where no primary question is in all audits, any question that is will do.
-    others = [repr(answer.estimand) for answer in sides.audits[0].query_answers]
-    usual_notations = [] if effectiveness is None else [effectiveness]
-    effectiveness = next(filter(measures.__contains__, notations), effectiveness)
-    for notation in (*notations, *usual_notations, *others):
+    usual_measures = [] if usual is None else [repr(usual)]
+    others = [repr(answer.estimand) for answer in matched.audits[0].query_answers]
+    common_primaries = [notation for notation in primaries if notation in measures]
+    effectiveness = next(iter([*common_primaries, *usual_measures]), None)
+    for notation in (*primaries, *usual_measures, *others):
         is_relative_delta = notation in measures and bool(pairs)
-        tilts = sides.questions(notation)
+        tilts = matched.questions(notation)
         if is_relative_delta:
             tilts = [(notation, pair) for pair in pairs]
         if tilts:
             return RankedQuestions(
                 tilts=tuple(tilts), is_relative_delta=is_relative_delta, measure=effectiveness
             )
-    _refuse_other_groups(sides)
+    _refuse_other_groups(matched)
     if effectiveness is None:
         raise UserError(
             "the audits have no measure and no question in common; audit all runs with the same "
@@ -151,50 +172,53 @@ def _questions(sides: RankedAudits) -> RankedQuestions:
     return RankedQuestions(tilts=(), is_relative_delta=False, measure=effectiveness)
 
 
-def _refuse_other_groups(sides: RankedAudits) -> None:
-    """Refuse audits of which some compare groups, and no pair of groups is in all of them."""
-    pairs = [set(map(frozenset, audit.pairs)) for audit in sides.audits]
+def _refuse_other_groups(matched: MatchedAudits) -> None:
+    """Refuse audits that compare groups, but have no pair of groups in common."""
+    pairs = [set(map(frozenset, audit.pairs)) for audit in matched.audits]
     if not any(pairs) or pairs[0].intersection(*pairs):
         return
     texts = []
-    for index, audit in enumerate(sides.audits[:_MOST_NAMED]):
+    for index, audit in enumerate(matched.audits[:_MOST_NAMED]):
         groups = ", ".join(map(" | ".join, audit.pairs)) or "none"
         texts.append(f"{audit_name(audit, index)} has {groups}")
-    more = "; …" if len(sides.audits) > len(texts) else ""
+    more = "; …" if len(matched.audits) > len(texts) else ""
     raise UserError(
         f"the audits have no pair of groups in common: {'; '.join(texts)}{more}; audit all runs "
         "with the same groups"
     )
 
 
-def _tilts(sides: RankedAudits, questions: RankedQuestions, question: Question) -> list[RunAnswer]:
+def _tilts(
+    matched: MatchedAudits, questions: RankedQuestions, question: Question
+) -> list[RunAnswer]:
     """Return the answers of all runs to the primary question about one pair of groups."""
     if questions.is_relative_delta:
-        return sides.tilts(*question)
-    return sides.estimates(question)
+        notation, pair = question
+        return matched.tilts(notation, pair)
+    return matched.estimates(question)
 
 
-def _inherited(audits: Sequence[Audit]) -> Iterator[Note]:
-    """Yield the warnings of the audits, and how their labels were corrected."""
+def _audit_notes(audits: Sequence[Audit]) -> Iterator[Note]:
+    """Yield the warnings of the audits, and how they were corrected for label errors."""
     for audit in audits:
         yield from warnings_of(audit.notes)
     yield from correction_notes(audits[0].notes)
 
 
-def _comparability(audits: Sequence[Audit]) -> Iterator[Note]:
-    """Note what else differs between the first audit and each other one."""
+def _comparability_notes(audits: Sequence[Audit]) -> Iterator[Note]:
+    """Note differences between the first audit and each other audit, besides their runs."""
     for index, audit in enumerate(audits[1:], start=1):
-        sides = audit_name(audits[0], 0), audit_name(audit, index)
-        yield from comparability_notes(audits[0], audit, sides)
+        names = audit_name(audits[0], 0), audit_name(audit, index)
+        yield from comparability_notes(audits[0], audit, names)
 
 
-def _left_out(sides: RankedAudits) -> Iterator[Note]:
+def _left_out_notes(matched: MatchedAudits) -> Iterator[Note]:
     """Note the queries that are not in all audits."""
-    if sides.left_out:
+    if matched.left_out:
         yield QueriesNotInAllAudits(
-            left_out=len(sides.left_out),
-            queries=len(sides.left_out) + len(sides.queries),
-            first=sides.left_out[:3],
+            left_out=len(matched.left_out),
+            queries=len(matched.left_out) + len(matched.queries),
+            first=matched.left_out[:_MOST_NAMED],
         )
 
 
@@ -206,18 +230,21 @@ def _question_notes(audits: Sequence[Audit], questions: RankedQuestions) -> Iter
         yield RankedQuestionsDiffer(questions=notations, ranked=primary)
 
 
-def _without_answer(
-    answers: Sequence[RunAnswer], known: Sequence[RunAnswer], sides: RankedAudits
+def _undefined_notes(
+    answers: Sequence[RunAnswer], defined: Sequence[RunAnswer], matched: MatchedAudits
 ) -> Iterator[Note]:
-    """Note the runs that have no answer to a question."""
-    names = {answer.run for answer in known}
-    missing = tuple(run.name for run in sides.runs if run.name not in names)
+    """Note the runs that have no defined answer to a question."""
+    names = {answer.run for answer in defined}
+    missing = tuple(run.name for run in matched.runs if run.name not in names)
     if missing and answers:
         yield RunsNotRanked(runs=missing, question=answers[0].sample.estimand.title)
 
 
 def _order_notes(order: OrderedRuns, max_left_out: float) -> Iterator[Note]:
-    """Note queries that do not count for every run, and runs that answer alike."""
+    """Note queries that do not count for every run, and runs with the same answer in each query.
+
+    The first is a warning if it is more than `max_left_out` percent of the queries.
+    """
     sample = order.runs[0].sample
     if order.excluded:
         queries = order.excluded + int(sample.mask.sum())
@@ -236,17 +263,20 @@ def _order_notes(order: OrderedRuns, max_left_out: float) -> Iterator[Note]:
 
 
 def _spec(
-    sides: RankedAudits, questions: RankedQuestions, options: ComparisonOptions
+    matched: MatchedAudits, questions: RankedQuestions, options: ComparisonOptions
 ) -> dict[str, object]:
     """Return the options, the questions, and the commands behind the audits."""
+    audits = [audit_spec(audit) for audit in matched.audits]
     spec: dict[str, object] = {
-        **{name: getattr(options, name) for name in ("correction", "resamples", "seed")},
-        "by": sides.audits[0].spec["by"],
+        "correction": options.correction,
+        "resamples": options.resamples,
+        "seed": options.seed,
+        "by": matched.audits[0].spec["by"],
         "primary": questions.primary,
         "measure": questions.measure,
-        "queries_left_out": len(sides.left_out),
+        "queries_left_out": len(matched.left_out),
+        "audits": audits,
     }
-    spec["audits"] = [audit_spec(audit) for audit in sides.audits]
     if options.max_left_out != MAX_LEFT_OUT:
         spec["max_left_out"] = options.max_left_out
     return spec

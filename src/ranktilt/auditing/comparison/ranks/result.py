@@ -1,4 +1,8 @@
-"""The result of ranking runs: each run's interval of ranks, and the difference of every two."""
+"""The result of ranking runs: each run's interval of ranks, and the difference of every two.
+
+Runs are ranked by their effectiveness (the mean of a measure), and by a tilt: how much they favour
+a group.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +38,13 @@ class RankedRun:
     neutral: float
     """Value that favours nobody. Runs are ordered by value − neutral."""
     best_rank: int
-    """1 + the number of runs that are shown to be higher."""
+    """Highest rank that the run may have: 1 + the number of runs that are shown to be higher."""
     worst_rank: int
-    """Number of runs − the number of runs that are shown to be lower."""
+    """Lowest rank that the run may have: the number of runs − those that are shown to be lower."""
     letters: str
-    """Letters such as ``ab``; runs that share one cannot be distinguished."""
+    """Letters such as ``ab``; runs that share a letter cannot be distinguished."""
     queries: int
-    """Queries that count for every run."""
+    """Number of queries that count for every run."""
 
     @property
     def measure(self) -> str:
@@ -87,7 +91,7 @@ class RunDifference:
     p: float
     """Chance of such a difference if there were none, by this test alone."""
     p_corrected: float
-    """The same, corrected for all pairs of runs."""
+    """The p, corrected for the tests of all pairs of runs."""
     is_shown: bool
     """Whether the difference is shown: corrected p < .05, and an interval that excludes 0."""
 
@@ -99,7 +103,7 @@ class RunOrder:
     ranks: tuple[RankedRun, ...]
     """The runs."""
     differences: tuple[RunDifference, ...]
-    """The difference of every two."""
+    """The difference of every two runs."""
 
     @property
     def first(self) -> RankedRun:
@@ -130,18 +134,18 @@ class RunRanks(
     noun="ranks of runs",
     command="ranktilt compare",
 ):
-    """The result of `compare` for three runs or more; immutable."""
+    """The result of `compare` for three runs or more."""
 
     spec: Mapping[str, Any]
     """Options, the questions, and the commands behind the audits."""
     runs: tuple[str, ...]
     """Names of all runs."""
     ranks: tuple[RankedRun, ...]
-    """Answer and interval of ranks of every run: first on the primary question."""
+    """Answer and interval of ranks of every run, first those on the primary question."""
     differences: tuple[RunDifference, ...]
     """Differences between every two runs on each question."""
     notes: tuple[Coded[Note], ...]
-    """What was left out, and what rests on few data."""
+    """What was left out, and what rests on few queries."""
 
     def orders(self) -> tuple[RunOrder, ...]:
         """Return the order of the runs on each question; that on the primary one comes first."""

@@ -7,7 +7,7 @@ differ in temperature, over which a trend is tested.
 
 from __future__ import annotations
 
-from ranktilt.auditing.temperature_trend import FEWEST
+from ranktilt.auditing.temperature_trend import FEWEST_TEMPERATURES
 from ranktilt.data.notes.sources import (
     FewTemperatures,
     NoCommonDocuments,
@@ -75,7 +75,10 @@ def _temperatures_from_names(note: TemperaturesFromNames) -> str:
 
 @note_words.register
 def _few_temperatures(note: FewTemperatures) -> str:
-    return f"no trend of {note.series}: {note.temperatures} temperatures; a trend needs {FEWEST}"
+    return (
+        f"no trend of {note.series}: {note.temperatures} temperatures; a trend needs "
+        f"{FEWEST_TEMPERATURES}"
+    )
 
 
 @note_words.register

@@ -174,7 +174,7 @@ def _answer_mark(effect: Effect) -> Mark:
     answer = f"{effect.name} {estimand.answer(effect.value)}{interval_text}"
     lines = [line for line in (effect.run, answer, corrected_p_words(effect)) if line]
     band = (0.0, 0.0)
-    if effect.banded:
+    if effect.has_random_band:
         band = (100 * effect.null_low, 100 * effect.null_high)
     return Mark(
         label=effect.name,

@@ -169,7 +169,7 @@ def _as_labelled_text(effect: Effect) -> str:
 
 def _random_labels_text(effect: Effect) -> str:
     """Print the range that random labels give; empty where the answer was not compared with it."""
-    if not effect.banded or not effect.has_interval:
+    if not effect.has_random_band or not effect.has_interval:
         return ""
     amount = effect.estimand.amount
     return f"[{amount(effect.null_low)}, {amount(effect.null_high)}]"
