@@ -121,6 +121,10 @@ class QueryTerms(NamedTuple):
     """How often the query holds each of them, or its weight for each."""
     least: Scores
     """Score of each query below which no document is wanted."""
+    depth: int
+    """Number of documents to find for each query, at least 1."""
+    is_rounded: bool
+    """Whether scores are rounded to float32."""
 
 
 class SearchedQuery(NamedTuple):
@@ -658,16 +662,14 @@ def search_lists(
     queries: QueryTerms,
     work: Workspace,
     lists: ListBuffer,
-    depth: int,
-    is_rounded: bool,
 ) -> int:
     """Write the best documents of each query, best first; ties fall by key.
 
     Return the number of queries whose lists found room. Documents that share score and key with the
-    last one are written too, so a list may be longer than `depth`. Where fewer than `depth`
-    documents have a positive score, those that hold a term without weight follow, with a score of
-    0. A term has none where its inverse document frequency is 0, as that of a word in every
-    document can be.
+    last one are written too, so a list may be longer than `QueryTerms.depth`. Where a query has
+    fewer documents with a positive score, those that hold a term without weight follow, with a
+    score of 0. A term has none where its inverse document frequency is 0, as that of a word in
+    every document can be.
 
     Parameters
     ----------
@@ -679,12 +681,8 @@ def search_lists(
         Room that no other thread uses.
     lists
         Where to write.
-    depth
-        Documents of each query, at least 1.
-    is_rounded
-        Whether scores are rounded to float32.
     """
-    end = 0
+    end, depth = 0, queries.depth
     for number in range(len(queries.starts) - 1):
         low, high = queries.starts[number], queries.starts[number + 1]
         query = SearchedQuery(
@@ -692,7 +690,7 @@ def search_lists(
             counts=queries.counts[low:high],
             least=queries.least[number],
             depth=depth,
-            is_rounded=is_rounded,
+            is_rounded=queries.is_rounded,
         )
         count = _candidates(postings, query, work)
         if count < depth:

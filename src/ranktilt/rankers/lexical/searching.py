@@ -142,6 +142,8 @@ class PostingSearch:
                 positions=np.searchsorted(self.terms, queries.indices[span]).astype(np.int64),
                 counts=queries.data[span].astype(np.float64),
                 least=self.least[first:last],
+                depth=self.depth,
+                is_rounded=self.is_rounded,
             )
             # Equal keys at the end of a list can make it longer than the depth.
             room = max((last - first) * min(self.depth, size), size)
@@ -150,14 +152,7 @@ class PostingSearch:
                 rows=np.empty(room, np.int32),
                 scores=np.empty(room),
             )
-            count = self.search_lists(
-                self.weighed,
-                part,
-                self._workspace(),
-                buffer,
-                depth=self.depth,
-                is_rounded=self.is_rounded,
-            )
+            count = self.search_lists(self.weighed, part, self._workspace(), buffer)
             lengths = buffer.lengths[:count]
             end = int(lengths.sum())
             lists.append((lengths, buffer.rows[:end], buffer.scores[:end]))
