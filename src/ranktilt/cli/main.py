@@ -22,7 +22,6 @@ from cyclopts.exceptions import (
 from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is imported
     build,
     check,
-    cite,
     compare,
     data,
     gate,
@@ -31,6 +30,7 @@ from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is 
 from ranktilt.cli.app import HELP_ALL, HELP_PAGE, OTHER, app
 from ranktilt.cli.audit import audit, demo  # noqa: F401
 from ranktilt.cli.audit.from_audit import with_inputs_of_audit
+from ranktilt.cli.cite import cite  # noqa: F401
 from ranktilt.cli.explain import explain  # noqa: F401
 from ranktilt.cli.generate import answer, rewrite, versions  # noqa: F401
 from ranktilt.cli.judge import judge  # noqa: F401
