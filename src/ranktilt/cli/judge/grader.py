@@ -39,7 +39,7 @@ class Grader:
     def show_estimate(self, price: tuple[float, float] | None, probe_pairs: int | None) -> None:
         """Show what the requests that are still to be sent would cost, then those of probes.
 
-        `price` is for a million input tokens, and for a million output tokens.
+        `price` holds the prices of a million input tokens and of a million output tokens.
         """
         from ranktilt.judging.grading.inputs import prepare_grades
 
