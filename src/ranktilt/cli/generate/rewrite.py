@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ranktilt.cli import options
 from ranktilt.cli.app import verb
-from ranktilt.cli.generate.options import Made, SourceName, Summary, generate
+from ranktilt.cli.generate.options import NewFolder, SourceName, Summary, generate
 from ranktilt.cli.generate.requests import check_request, load_side, note_side, show_estimate
 from ranktilt.cli.generate.rewrite_options import AnswerChecks, RewriteModelOptions, TextsToRewrite
 from ranktilt.cli.generate.rewrite_request import RewriteRequest
@@ -33,7 +33,7 @@ def rewrite(
     *,
     asking: RewriteModelOptions = RewriteModelOptions(),
     texts: TextsToRewrite = TextsToRewrite(),
-    output: Made = None,
+    output: NewFolder = None,
     source_name: SourceName = None,
     json: Summary = None,
     rows_per_file: options.RowsPerFile = None,

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import QUESTION, verb
-from ranktilt.cli.generate.options import Made, generate
+from ranktilt.cli.generate.options import NewFolder, generate
 from ranktilt.cli.generate.requests import check_request, load_side
 from ranktilt.cli.generate.versions_options import (
     DesignOptions,
@@ -54,7 +54,7 @@ def versions(
     design: DesignOptions = DesignOptions(),
     inputs: VersionsInputs = VersionsInputs(),
     models: VersionsModelOptions = VersionsModelOptions(),
-    made_folder: Made = None,
+    new_folder: NewFolder = None,
     output: Output = Output(),
 ) -> int:
     """Write documents in versions that differ by design.
@@ -67,14 +67,14 @@ def versions(
     source = inputs.source(folder)
     check_request(
         source,
-        made_folder,
+        new_folder,
         output.json,
         kind="versions",
         dry_run=models.dry_run,
         source_type="folder" if inputs.table is None else "file",
     )
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    target = VersionsTarget(folder=made_folder, output=output)
+    target = VersionsTarget(folder=new_folder, output=output)
     crossing = _crossing(design, inputs)
     if inputs.table is not None:
         if crossing != Crossing() or design.by_rule or models.is_typed:
