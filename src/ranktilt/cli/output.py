@@ -194,11 +194,11 @@ def deliver(
             write()
 
 
-def check_ending(path: Path, form: str, *, hint: str = "") -> None:
+def check_ending(path: Path, format: str, *, hint: str = "") -> None:
     """Refuse a name for ``-o`` that does not end as files of the format do."""
-    if path.suffix.lower() not in ENDINGS[form]:
-        endings = " or ".join(ENDINGS[form])
-        raise UserError(f"-o {path}: expected a name that ends in {endings}, for {form}{hint}")
+    if path.suffix.lower() not in ENDINGS[format]:
+        endings = " or ".join(ENDINGS[format])
+        raise UserError(f"-o {path}: expected a name that ends in {endings}, for {format}{hint}")
 
 
 def check_paths(
