@@ -181,7 +181,7 @@ def test_a_terminal_gets_a_bar(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stream = Terminal()
-    monkeypatch.setattr(notes, "_DELAY", 0.1)
+    monkeypatch.setattr(notes, "_BAR_DELAY", 0.1)
     monkeypatch.setattr(sys, "stderr", stream)
     for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "20")):
         monkeypatch.setenv(name, value)

@@ -278,7 +278,7 @@ def test_extras_are_listed_with_contents_and_all_are_known(
     extras = {
         match["extra"]
         for line in requires("ranktilt") or ()
-        if (match := module.OF_EXTRA.match(line))
+        if (match := module.EXTRA_REQUIREMENT.match(line))
     }
     assert extras - {"dev", "bench", "docs"} == set(module.PURPOSES)
 
