@@ -1,4 +1,8 @@
-"""``ranktilt generate versions``: every document in versions that differ by design."""
+"""``ranktilt generate versions``: every document in versions that differ by design.
+
+A *factor* is a property of a text that a version has or has not, such as length. A *design* says
+which combinations of factors each document is written in.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +106,7 @@ def versions(
 
 
 def _crossing(design: DesignOptions, inputs: VersionsInputs) -> Crossing:
-    """Return the design, and the documents to write in it, as the options say."""
+    """Return the settings of the design: its combinations, and the documents to write."""
     return Crossing(
         design=design.design,
         cells=design.cells,
