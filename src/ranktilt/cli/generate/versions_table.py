@@ -25,7 +25,8 @@ def read_versions(
     factors : sequence of str
         Names of the factors' columns.
     levels : sequence of str
-        Low and high value of a column, ``NAME=LOW,HIGH``; the other columns hold numbers or flags.
+        Low and high value of a column, ``NAME=LOW,HIGH``; other columns hold the words ``low`` and
+        ``high``.
     collection : Collection or None
         The collection that the versions belong to.
     """
