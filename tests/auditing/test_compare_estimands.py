@@ -131,7 +131,7 @@ class TestByHand:
         assert change.p > 0.05
 
     @pytest.mark.parametrize("measure", ["ExposureRatio", "AWRF@1"])
-    def test_difference_is_said_with_side_where_p_and_interval_show_it(self, measure: str) -> None:
+    def test_difference_names_side_if_shown(self, measure: str) -> None:
         comparison = self.both(measure)
         change = change_of(comparison, "new", measure)
         sides = []
@@ -235,7 +235,7 @@ class TestOneAudit:
             )
             assert (mirrored.growth, mirrored.growth_low) == (-change.growth, -change.growth_high)
 
-    def test_ingredients_return_from_file_and_equal_runs_are_identical(
+    def test_file_round_trip_and_identical_runs(
         self, tmp_path: Path
     ) -> None:
         back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
@@ -455,7 +455,7 @@ def test_kinds_are_one_family_and_undecided_queries_are_noted() -> None:
     )
 
 
-def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
+def test_choices_compared_on_common_queries() -> None:
     """The four queries of above; of a fifth, in which men alone are chosen, only the new model was
     asked.
     """

@@ -127,7 +127,7 @@ class TestTilt:
             ),
         ],
     )
-    def test_too_little_and_what_no_verdict_favours_is_inconclusive(
+    def test_inconclusive_cases(
         self, effect: Any, reason: str
     ) -> None:
         check = check_tilt(effect, 15)
@@ -282,7 +282,7 @@ class TestGrowth:
         )
 
 
-def test_the_worst_check_counts_tilted_before_inconclusive_before_within_before_level() -> None:
+def test_worst_check_decides_the_gate() -> None:
     assert worst(["inconclusive", "tilted", "within", "level"]) == "tilted"
     assert worst(["within", "inconclusive", "level"]) == "inconclusive"
     assert worst(["level", "within"]) == "within"
@@ -432,7 +432,7 @@ def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str)
         gate(TWO, **options)
 
 
-def test_larger_baseline_passes_and_audit_without_groups_is_refused() -> None:
+def test_larger_baseline_and_audit_without_groups() -> None:
     gate_result = gate(TWO, baseline=TWO, runs=["dense"], measures=["P@1"], resamples=200)
     assert [(r.run, r.measure, r.outcome) for r in gate_result.rows] == [
         ("dense", "P@1", "inconclusive")
@@ -553,7 +553,7 @@ class TestAnyQuestion:
         (check,) = gate_result.rows[0].checks
         assert (check.outcome, check.value) == (expected, pytest.approx(value, abs=0.05))
 
-    def test_all_groups_are_compared_with_random_lists_and_growth_by_query(
+    def test_gate_of_groups_with_random_lists_and_growth(
         self,
     ) -> None:
         (row,) = gate(self.HUMAN, measures=["NDKL@2"], max_tilt="2 NDKL").rows
@@ -640,7 +640,7 @@ def collection(queries: int = 600) -> Collection:
     return Collection(docs, pl.DataFrame({"id": names, "text": "?"}), judgments)
 
 
-def test_strong_tilt_ends_early_and_level_ranker_may_stay_undecided(
+def test_sequential_ends_early_for_strong_tilt(
     tmp_path: Path,
 ) -> None:
     result = sequential_audit(collection(), Noisy(2.0), 10)

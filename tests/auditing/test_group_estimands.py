@@ -78,7 +78,7 @@ LETTERS: dict[str, str | None] = {"a": "a", "b": "b", "c": "c", "-": None, "x": 
 
 
 class TestCalibration:
-    def test_copies_are_level_and_attention_to_one_group_favours_nobody(
+    def test_copies_are_level(
         self,
     ) -> None:
         """Shuffled lists scatter far more than twins can: held against these, copies were
@@ -138,7 +138,7 @@ class TestLabels:
         (neither,) = card_of(collection, run, "Share@1", by="kind", pairs=[("c", "rest")])
         assert neither.value == 0 - 1 / 4
 
-    def test_unlabelled_documents_are_counted_and_left_out_or_a_class(self) -> None:
+    def test_unlabelled_documents_left_out_or_a_class(self) -> None:
         collection, run = listed(["a-b-" * 5] * 8, LETTERS, relevant=20)
         awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
         out, within = card_of(collection, run, *awrf, by="kind")

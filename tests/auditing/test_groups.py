@@ -570,7 +570,7 @@ def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
 
 
 @pytest.mark.parametrize(("low", "middle"), [(0.49, 0.5), (0.5, 0.75)])
-def test_numbers_are_parted_at_a_half_only_where_some_are_below_it(
+def test_number_groups_split_at_half(
     low: float, middle: float
 ) -> None:
     parts = parts_of_numbers(pl.Series([low, 0.75, 0.9]))

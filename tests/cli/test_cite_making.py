@@ -339,7 +339,7 @@ def fond_of_short(document: Document) -> float:
     return 0.25 if "sleep" in document.text else 0.75
 
 
-def test_factors_of_versions_are_compared_and_saved_answers_say_the_same(
+def test_by_factor_agrees_for_saved_answers(
     versions_folder: Path, cli: Cli
 ) -> None:
     with serving(fond_of_short) as server:
