@@ -414,7 +414,7 @@ OTHER = "use the same for both"
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_compare_refusals(
     new: dict[str, Any], old: dict[str, Any], message: str
 ) -> None:
     audits = [two_group_audit([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]

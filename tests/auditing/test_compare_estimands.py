@@ -177,7 +177,7 @@ def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
 
 
 @pytest.mark.parametrize("measure", SIDED[:3])
-def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
+def test_difference_equals_naive_computation(measure: str) -> None:
     change = change_of(
         compare(without_documents(AUDIT), baseline_run="neutral", resamples=4000), "female", measure
     )
@@ -499,7 +499,7 @@ def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
     assert verdict.sentence.endswith("; the tilt itself shrank")
 
 
-def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
+def test_file_round_trip_and_figure(tmp_path: Path) -> None:
     comparison = compare(result(NEW, "after", path="lists"), result(OLD, "before"), resamples=500)
     assert Comparison.load(comparison.save(tmp_path / "found.json")) == comparison
     assert tables_of(comparison) == ["wang-fig4"]
@@ -550,7 +550,7 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:
+def test_estimand_refusals(old: PairwiseAudit | Audit, message: str) -> None:
     with refused(f"{message}…"):
         compare(result(NEW), old)
     with refused(

@@ -482,7 +482,7 @@ class TestConfounds:
         assert "truncated" not in confounds_of(twins(UNLIKE, REWRITES))
 
 
-def test_what_is_not_there_is_not_compared() -> None:
+def test_confounds_of_absent_properties() -> None:
     assert confounds_of(twins([("T", "")], [("T", "")])) == {}
     run = run_of(LONE, {"q": {"human": 1.0}})
     names = [confound.name for confound in audit(LONE, run, "RR", resamples=100).confounds]

@@ -427,7 +427,7 @@ def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **opti
         ),
     ],
 )
-def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str) -> None:
+def test_check_refusals(options: dict[str, Any], message: str) -> None:
     with refused(f"{message}…"):
         gate(TWO, **options)
 
@@ -584,7 +584,7 @@ class TestAnyQuestion:
             ({"measures": ["ScoreGap"]}, "unknown measure 'ScoreGap'"),  # which only describes
         ],
     )
-    def test_what_has_no_limit_or_growth_is_refused(
+    def test_limit_and_growth_refusals(
         self, options: dict[str, Any], message: str
     ) -> None:
         with refused(f"{message}…"):
@@ -673,7 +673,7 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
         sequential_audit(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
-def test_what_decides() -> None:
+def test_deciding_check() -> None:
     for value, low, high, until, decision in (
         (0.2, 0.01, 0.4, 0.1, "tilted"),
         (-0.2, -0.4, -0.01, 0.5, "tilted"),
@@ -763,7 +763,7 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
         ),
     ],
 )
-def test_what_cannot_be_decided_is_refused(options: dict[str, Any], message: str) -> None:
+def test_gate_refusals(options: dict[str, Any], message: str) -> None:
     with refused(message):
         sequential_audit(
             **{"collection": collection(9), "ranker": Noisy(), "stop_at_tilt": 10, **options}

@@ -197,7 +197,7 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
         (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
     ],
 )
-def test_what_the_groups_do_not_allow_is_refused(
+def test_group_estimand_refusals(
     measures: list[str], options: dict[str, Any], message: str
 ) -> None:
     collection, run = listed(["abc"], LETTERS)

@@ -149,7 +149,7 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("column", "labels", "by", "message"), GROUPED)
-def test_what_makes_no_groups_is_refused(
+def test_grouping_refusals(
     column: str, labels: list[Any], by: str, message: str
 ) -> None:
     with refused(f"{message}…"):
@@ -400,7 +400,7 @@ class TestManyGroups:
             ),
         ],
     )
-    def test_what_is_no_pair_of_them(
+    def test_pair_refusals(
         self, collection: Collection, runs: list[Run], pairs: Any, message: str
     ) -> None:
         with pytest.raises(UserError, match=message):
@@ -506,7 +506,7 @@ class TestUnions:
             ),
         ],
     )
-    def test_what_makes_no_side(self, pairs: list[tuple[str, str]], message: str) -> None:
+    def test_side_refusals(self, pairs: list[tuple[str, str]], message: str) -> None:
         with refused(f"{message}…"):
             grouped_pairs(documents("region", REGIONS), "region", pairs)
 

@@ -342,7 +342,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: f"{case.label_errors} {case.options}")
-def test_what_cannot_be_corrected_is_refused(case: Refusal) -> None:
+def test_correction_refusals(case: Refusal) -> None:
     with refused(case.message):
         audited(world(), case.label_errors, **case.options)
 

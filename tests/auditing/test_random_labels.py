@@ -565,7 +565,7 @@ class TestLevel:
     @pytest.mark.parametrize(
         ("sides", "expected"), [("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0)]
     )
-    def test_it_is_the_difference_of_shares(self, sides: str, expected: float) -> None:
+    def test_share_difference(self, sides: str, expected: float) -> None:
         signs = np.array([SIGNS[side] for side in sides], dtype=np.int8)
         assert twin_module.share_difference(signs) == pytest.approx(expected)
         assert twin_module.share_difference(-signs) == -twin_module.share_difference(signs)

@@ -159,7 +159,7 @@ class TestFile:
             assert repr(getattr(back, part)) == repr(getattr(audited, part))
         assert back.by_group().equals(audited.by_group(), null_equal=True)
 
-    def test_it_is_plain_json_that_holds_every_number_by_name(
+    def test_json_holds_every_number(
         self, uneven: Audit, full_audit: Audit
     ) -> None:
         content = json.loads(uneven.to_json())

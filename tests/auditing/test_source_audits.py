@@ -355,7 +355,7 @@ def test_json_and_source_without_temperature() -> None:
 
 
 @pytest.mark.parametrize("make", [toy_source_audits, timeless_source_audits])
-def test_it_comes_back_equal(make: Callable[[], SourceAudits], tmp_path: Path) -> None:
+def test_file_round_trip(make: Callable[[], SourceAudits], tmp_path: Path) -> None:
     audits = make()
     back = SourceAudits.load(audits.save(tmp_path / "sources.json.gz"))
     assert back == audits

@@ -602,7 +602,7 @@ def test_command_that_explains_labels_names_their_column() -> None:
         assert " ".join(words) == expected.format(column)
 
 
-def test_what_cannot_be_done_is_no_step() -> None:
+def test_impossible_step_is_not_suggested() -> None:
     audit = of(HUMAN)
     twinless = replace(
         audit,

@@ -97,7 +97,7 @@ def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
     assert np.array_equal(got, expected, equal_nan=True)
 
 
-def test_what_is_saved_is_audited_again_to_the_same_values(
+def test_saved_runs_give_same_audit(
     cli: Cli, toy_folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -368,7 +368,7 @@ def test_the_report_ranks_nothing_again(
     assert len(importlib.import_module("audit_shop").calls) == 3
 
 
-def test_what_cannot_be_written_is_found_before_anything_is_ranked(
+def test_unwritable_output_is_refused_before_ranking(
     cli: Cli, toy_folder: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(toy_folder.parent)

@@ -29,7 +29,7 @@ from tests.toy import toy, write, write_run
 class TestSeveralModels:
     """A folder with the rewrites of two models, each audited with the originals alone."""
 
-    def test_each_is_what_a_folder_without_the_other_gives(self, cli: Cli, tmp_path: Path) -> None:
+    def test_source_audit_equals_audit_of_two_sources(self, cli: Cli, tmp_path: Path) -> None:
         folder = sided(tmp_path / "sided")
         result = cli("audit", folder, *RANKERS, *QUICK, "--json", tmp_path / "a.json")
         assert result.err == ""
@@ -49,7 +49,7 @@ class TestSeveralModels:
                 assert audit.by_group().equals(expected.by_group())
             assert part.collection == load(alone)
 
-    def test_one_page_one_csv_and_one_folder_hold_all(self, cli: Cli, tmp_path: Path) -> None:
+    def test_files_of_source_audits(self, cli: Cli, tmp_path: Path) -> None:
         folder, page = sided(tmp_path / "sided"), tmp_path / "page.html"
         files = ("-o", page, "--save", tmp_path / "kept", "--per-query", tmp_path / "q.csv")
         result = cli("audit", folder, "-r", "bm25", *QUICK, *files, "--format", "csv")
@@ -225,7 +225,7 @@ def test_a_run_and_a_list_are_audited_and_read_again(
     }
 
 
-def test_what_cannot_be_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_label_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = write(Path("l.csv"), "url,source\na,1\nb,0\n")
     runs = [rt.Run.load(write_run(Path("engine.trec"), {"q1": {"d": 1.0}}))]

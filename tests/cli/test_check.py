@@ -117,7 +117,7 @@ def test_limits_of_the_file_hold_and_set_wins_over_them(
         ("check.min_length_ratio=2", "expected min_length_ratio below max_length_ratio, got 2"),
     ],
 )
-def test_what_cannot_be_a_limit_is_refused(
+def test_limit_refusals(
     cli: Cli, bed: Path, assignment: str, message: str
 ) -> None:
     refusal = cli("check", bed, "--set", assignment)

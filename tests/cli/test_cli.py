@@ -170,7 +170,7 @@ class Panic(BaseException):
     """As a library written in Rust raises it."""
 
 
-def test_what_gate_says_is_never_said_by_a_crash(
+def test_crash_never_returns_code_of_gate(
     cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases: list[tuple[BaseException, int, str]] = [
@@ -346,7 +346,7 @@ def test_an_option_of_one_value_is_refused_twice(command: Command, cli: Cli) -> 
         assert refusal == f"{last} is given twice, but takes one value: keep one of them"
 
 
-def test_what_may_be_repeated_still_may(cli: Cli, toy_folder: Path) -> None:
+def test_repeatable_options(cli: Cli, toy_folder: Path) -> None:
     assert cli("audit", toy_folder, *BM25, "-r", "tfidf").code == 0
     refusal = refused(cli, "audit", toy_folder, "--groups", "a", "--groups", "b", "--groups", "c")
     assert refusal == "--groups is given twice, but takes one value: keep one of them"

@@ -83,7 +83,7 @@ def command(inputs: dict[str, Path], verb: str) -> list[str]:
 
 @each_verb
 @pytest.mark.parametrize("form", ["table", "markdown", "csv"])
-def test_what_is_printed_is_the_librarys(
+def test_printed_result_is_the_librarys(
     cli: Cli, command: list[str], verb: str, form: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "new folder" / "found.json"

@@ -141,7 +141,7 @@ def test_audits_of_several_sources_are_explained_and_not_mitigated(
     assert words[:2] == ["explain", str(tmp_path / "three")]
 
 
-def test_other_json_is_refused_by_its_name(
+def test_json_of_another_kind_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "other.json").write_text('{"a": 1}')

@@ -91,7 +91,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("typed", REFUSALS)
-def test_what_cannot_be_corrected_is_one_line(
+def test_label_error_refusals(
     cli: Cli, labelled: Path, typed: tuple[str, ...]
 ) -> None:
     options = words(labelled, *typed)

@@ -53,7 +53,7 @@ def save_splits(folder: Path) -> None:
         judgments.write_csv(test.with_name(f"{name}.tsv"), separator="\t")
 
 
-def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
+def test_printed_formula_can_be_typed(cli: Cli, bundled: Path) -> None:
     options = (
         "--margin",
         "30",
@@ -420,7 +420,7 @@ def test_a_study_of_training_is_written(
     assert "| qa-test (human responses) |" in table
 
 
-def test_what_is_named_behind_a_collection() -> None:
+def test_zero_shot_options() -> None:
     assert read_zero_shot("irds:x/y") == ZeroShot("irds:x/y")
     zero_shot = ZeroShot("a", qrels="q", candidates="c", name="n")
     assert read_zero_shot("a,qrels=q,candidates=c,name=n") == zero_shot

@@ -489,7 +489,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [(f"{verb} {rest}", words) for verb, rows in REFUSALS.items() for rest, words in rows],
 )
 @pytest.mark.usefixtures("no_key")
-def test_it_is_one_line(
+def test_refusal_is_one_line(
     cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: str
 ) -> None:
     monkeypatch.chdir(inputs)

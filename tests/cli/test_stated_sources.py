@@ -42,7 +42,7 @@ def flagged(tmp_path: Path) -> Path:
     return write_beir(tmp_path / "flagged", docs=docs(is_ai=(False, True)), qrels=QRELS)
 
 
-def test_one_group_left_is_measured_and_compared_with_nothing(
+def test_single_group_is_measured_without_pairs(
     cli: Cli, one_left: Path, tmp_path: Path
 ) -> None:
     assert cli("rank", one_left, "-r", "bm25", "-o", tmp_path / "run.trec").code == 0
