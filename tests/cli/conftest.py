@@ -115,7 +115,7 @@ def judgments(folder: Path) -> Path:
     return write(folder / "qrels.tsv", tsv(rows))
 
 
-def sided(folder: Path) -> Path:
+def two_model_folder(folder: Path) -> Path:
     """The toy with rewrites of two models, and a column of sides beside the sources."""
     docs = [
         {

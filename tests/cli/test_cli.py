@@ -30,7 +30,7 @@ CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Path:
+def folder_with_escapes(tmp_path: Path) -> Path:
     """The toy, with an escape sequence in every id, source and text."""
     rows = [
         {
@@ -64,16 +64,16 @@ def hostile(tmp_path: Path) -> Path:
     ),
 )
 def test_no_escape_is_printed(
-    cli: Cli, hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+    cli: Cli, folder_with_escapes: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    monkeypatch.chdir(hostile.parent)
-    _, out, err = cli(*(part or hostile for part in arguments))
+    monkeypatch.chdir(folder_with_escapes.parent)
+    _, out, err = cli(*(part or folder_with_escapes for part in arguments))
     assert "x1b]0;" in out + err
     assert not CONTROLS.findall(out + err)
 
 
 def test_a_terminal_is_sent_colours_and_nothing_else(
-    hostile: Path, monkeypatch: pytest.MonkeyPatch
+    folder_with_escapes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "50")):
         monkeypatch.setenv(name, value)
@@ -81,7 +81,9 @@ def test_a_terminal_is_sent_colours_and_nothing_else(
         stream = Terminal()
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(
-            sys, "argv", ["ranktilt", "audit", str(hostile), *BM25, "--card", "--format", format]
+            sys,
+            "argv",
+            ["ranktilt", "audit", str(folder_with_escapes), *BM25, "--card", "--format", format],
         )
         with pytest.raises(SystemExit):
             main()
