@@ -21,7 +21,7 @@ from ranktilt.reporting.reload import reload, reload_sources
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import Cli, two_model_folder
 from tests.cli.conftest import refused as refused_by
-from tests.cli.test_audit import QUICK, RANKERS, saved
+from tests.cli.test_audit import QUICK, RANKERS, saved_audit
 from tests.refusals import refused
 from tests.toy import toy, write, write_run
 
@@ -37,13 +37,13 @@ class TestSeveralModels:
         assert [source.source for source in audits.sources] == ["gpt", "llm"]
         for part in reload_sources(audits).parts:
             (_, source) = part.audit.pairs[0]
-            pair_audit = saved(
+            pair_audit = saved_audit(
                 cli, tmp_path, folder, *RANKERS, "--source", "human", "--source", source
             )
             alone = tmp_path / source
             save(Collection(*frames_of_source(load(folder), source)), alone)
             assert part.audit.pairs == pair_audit.pairs == (("human", source),)
-            expected = saved(cli, tmp_path, alone, *RANKERS)
+            expected = saved_audit(cli, tmp_path, alone, *RANKERS)
             for audit in (part.audit, pair_audit):
                 assert np.array_equal(audit.values, expected.values, equal_nan=True)
                 assert audit.by_group().equals(expected.by_group())
@@ -105,13 +105,13 @@ class TestSeveralModels:
         self, cli: Cli, tmp_path: Path, option: tuple[str, ...]
     ) -> None:
         folder, run = two_model_folder(tmp_path / "sided"), tmp_path / "run.trec"
-        result = saved(cli, tmp_path, folder, "-r", "bm25", *option)
+        result = saved_audit(cli, tmp_path, folder, "-r", "bm25", *option)
         assert result.spec["collection"].get("without_sources") is None
         assert any(
             note.startswith("mixed: 3 sources") for note in note_sentences(result.notes)
         ) == (option[0] != "--by")
         assert cli("rank", folder, "-r", "bm25", "-o", run).code == 0
-        groups = saved(cli, tmp_path, folder, "--run", run).groups
+        groups = saved_audit(cli, tmp_path, folder, "--run", run).groups
         assert groups == ("all", "human", "gpt", "llm"), "a saved run stays as it was ranked"
 
 

@@ -43,7 +43,9 @@ def folder_with_escapes(tmp_path: Path) -> Path:
         for doc in raw_docs(side)
     ]
     queries = [{"_id": row["_id"] + BAD, "text": row["text"] + BAD} for row in raw_queries()]
-    qrels = [(q + BAD, f"{d}-{s}{BAD}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]
+    qrels = list[tuple[str, str, int]]()
+    for query, name, grade in raw_qrels():
+        qrels += [(query + BAD, f"{name}-{side}{BAD}", grade) for side in ("human", "llm")]
     return write_beir(tmp_path / f"hostile{BAD}", docs=rows, queries=queries, qrels=qrels)
 
 

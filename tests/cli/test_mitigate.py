@@ -370,7 +370,9 @@ def test_a_study_of_training_is_written(
     answered_folder(tmp_path / "qa")
     values = "steps=2 batch=8 max_query_tokens=6 max_document_tokens=16 seed=4 positives=all"
     values += " warmup_steps=1 statistics.resamples=100"
-    few = [part for value in values.split() for part in ("--set", value)]
+    few = list[str]()
+    for value in values.split():
+        few += ["--set", value]
     code, out, err = cli(
         "train",
         "study",

@@ -28,11 +28,12 @@ MATCHES = {
 
 
 def documents_by_query(file: Path) -> dict[str, set[str]]:
-    lines = [line.split() for line in file.read_text().splitlines()]
-    return {
-        query: {line[2] for line in lines if line[0] == query}
-        for query in {line[0]: None for line in lines}
-    }
+    """Retrieved documents of each query of a run in TREC format."""
+    documents: dict[str, set[str]] = {}
+    for line in file.read_text().splitlines():
+        query, _, document, *_ = line.split()
+        documents.setdefault(query, set()).add(document)
+    return documents
 
 
 def files(folder: Path) -> list[str]:

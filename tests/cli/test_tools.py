@@ -504,9 +504,7 @@ def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> 
         ),
     ],
 )
-def test_replay_refusals(
-    log_folder: Path, cli: Cli, arguments: str, message: str
-) -> None:
+def test_replay_refusals(log_folder: Path, cli: Cli, arguments: str, message: str) -> None:
     Path("named.json").write_text(
         json.dumps([{"query": "clocks", "hits": [{"docid": "d", "content": "t"}]}])
     )

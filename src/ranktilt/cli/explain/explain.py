@@ -76,12 +76,10 @@ def explain(
     from ranktilt.explaining.properties.values import NoPropertiesError
 
     if not (rankers or runs) or are_mostly_twins(collection, question.by):
-        gaps_to_attribute = [*rankers, *runs]
-        output.deliver(
-            question.explain_twins(
-                collection, gaps_to_attribute, encoder=encoder, reference=inputs.reference
-            )
+        explanation = question.explain_twins(
+            collection, [*rankers, *runs], encoder=encoder, reference=inputs.reference
         )
+        output.deliver(explanation)
         return
     if encoder is not None:
         raise UserError("--encoder compares the vectors of twins, but these groups have no twins")
