@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli.app import UNDERSTAND, verb
 from ranktilt.cli.cite.answer_options import AnswerOptions
-from ranktilt.cli.cite.inputs import CitationInputs, effects_on_answers, labels_of_pages
+from ranktilt.cli.cite.inputs import AnswerFileOptions, effects_on_answers, labels_of_pages
 from ranktilt.cli.cite.question import CitationQuestion
 from ranktilt.cli.cite.session import SessionAudit
 from ranktilt.cli.label_options import LabelOptions
@@ -39,7 +39,7 @@ def cite(
     *,
     labels: LabelOptions = LabelOptions(),
     model: AnswerOptions = AnswerOptions(),
-    inputs: CitationInputs = CitationInputs(),
+    inputs: AnswerFileOptions = AnswerFileOptions(),
     question: CitationQuestion = CitationQuestion(),
     output: PageOutput = PageOutput(),
 ) -> int:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
-class CitationInputs:
+class AnswerFileOptions:
     """How answers are read, and what was retrieved for their queries."""
 
     run: Annotated[

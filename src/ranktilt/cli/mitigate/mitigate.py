@@ -18,7 +18,7 @@ from ranktilt.cli.mitigate.corrections import Corrections
 from ranktilt.cli.mitigate.inputs import MitigateInputs
 from ranktilt.cli.mitigate.next_steps import note_gate_commands
 from ranktilt.cli.mitigate.query_sets import query_counts, read_query_sets
-from ranktilt.cli.mitigate.save import Baseline, SavingOptions, save
+from ranktilt.cli.mitigate.save import MitigatedBaseline, SavingOptions, save
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput
 from ranktilt.cli.statistics_options import StatisticsOptions
@@ -69,7 +69,7 @@ def mitigate(
     rankers = inputs.read_rankers()
     split, runs = read_query_sets(inputs, tests.seed)
     note(query_counts(split))
-    baseline = Baseline(
+    baseline = MitigatedBaseline(
         collection=split.test,
         ranker=rankers[0] if rankers else None,
         run=None if rankers else runs[0],

@@ -99,7 +99,7 @@ def _check_run_name(path: Path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Baseline:
+class MitigatedBaseline:
     """The ranker or run that is corrected, and the documents that it ranks."""
 
     collection: Collection
@@ -128,7 +128,9 @@ class Baseline:
         return self.run
 
 
-def save(saving: SavingOptions, bench: Bench, baseline: Baseline, rank_words: Sequence[str]) -> int:
+def save(
+    saving: SavingOptions, bench: Bench, baseline: MitigatedBaseline, rank_words: Sequence[str]
+) -> int:
     """Write the chosen correction, and say so; return the exit code: 1 where nothing is written.
 
     Parameters
@@ -137,7 +139,7 @@ def save(saving: SavingOptions, bench: Bench, baseline: Baseline, rank_words: Se
         The file or folder to write.
     bench : Bench
         The corrections that were compared, and the choice among them.
-    baseline : Baseline
+    baseline : MitigatedBaseline
         What is corrected.
     rank_words : sequence of str
         Words that name the collection in a command that ranks with the saved ranker.
@@ -153,7 +155,7 @@ def save(saving: SavingOptions, bench: Bench, baseline: Baseline, rank_words: Se
     return 0
 
 
-def _save_run(path: Path, bench: Bench, baseline: Baseline, applied: Candidate) -> None:
+def _save_run(path: Path, bench: Bench, baseline: MitigatedBaseline, applied: Candidate) -> None:
     """Write the corrected run."""
     from ranktilt.cli.output import with_command
     from ranktilt.mitigation.apply import apply
@@ -185,7 +187,9 @@ def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[s
     ]
 
 
-def _save_ranker(folder: Path, bench: Bench, baseline: Baseline, rank_words: Sequence[str]) -> None:
+def _save_ranker(
+    folder: Path, bench: Bench, baseline: MitigatedBaseline, rank_words: Sequence[str]
+) -> None:
     """Write the corrected ranker."""
     from ranktilt.mitigation.apply import save_ranker
 
