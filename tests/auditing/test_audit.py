@@ -88,7 +88,7 @@ class TestByHand:
         )
         assert per_query(result, "AP", "human") == pytest.approx([(1 + 2 / 4) / 2, 1 / 3, 1 / 2])
 
-    def test_pairs_of_twins_are_counted_relevant_and_other_ones_apart(self) -> None:
+    def test_counts_of_relevant_and_other_twins(self) -> None:
         counts = toy_audit().pair_counts.sort("relevant", "query", descending=[True, False])
         names = ("wins", "losses", "ties", "both")
         assert counts.select(names).rows() == [
@@ -253,7 +253,7 @@ class TestGroups:
 
 class TestWhatTheRunLacks:
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
-    def test_a_judged_query_that_is_missing_or_without_results_counts_0(self, ties: str) -> None:
+    def test_missing_and_empty_queries_count_0(self, ties: str) -> None:
         for scores in ({q: SCORES[q] for q in ("q3", "q1")}, {**SCORES, "q2": {}}):
             result = toy_audit(scores, ties=ties)
             assert [per_query(result, "nDCG@3", group)[1] for group in ("all", "human", "llm")] == [
@@ -266,7 +266,7 @@ class TestWhatTheRunLacks:
                 "hand: 1 judged query not in the run, counted as 0" in note_sentences(result.notes)
             ) is ("q2" not in scores)
 
-    def test_queries_without_judgments_do_not_count_without_relevant_undefined(
+    def test_queries_without_judgments_or_relevant_documents(
         self,
     ) -> None:
         collection = toy()
@@ -320,9 +320,7 @@ class TestUnknown:
         return Run.from_frame(pl.DataFrame(rows), spec={"ranker": "r"})
 
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
-    def test_judgments_count_in_the_row_all_and_groups_drop_unknown(
-        self, collection: Collection, ties: str
-    ) -> None:
+    def test_row_all_counts_unknown_judgments(self, collection: Collection, ties: str) -> None:
         scores = {
             **SCORES,
             "q2": {"ghost": 9.0, **SCORES["q2"]},
@@ -526,7 +524,7 @@ ALIKE = [f"text {n}" for n in range(25) for _ in range(4)]
 
 
 class TestWhatRepeats:
-    def test_repetition_needs_same_text_or_same_ranking_and_judgments(self) -> None:
+    def test_repetition_needs_same_text_or_ranking(self) -> None:
         repeated = audited(4, ALIKE, shuffled=True).repeated
         assert (set(repeated), len(repeated["r"]), repeated["r"]["q3-2"]) == ({"r"}, 75, "q3-0")
         assert [len(audited(4, texts).repeated["r"]) for texts in (distinct_texts(4), [""])] == [
@@ -546,7 +544,7 @@ class TestWhatRepeats:
         )
         assert audit(regraded, tossed(regraded), ["nDCG@1"]).repeated == {}
 
-    def test_ties_and_empty_lists_repeat_nothing_and_repetitions_chain(
+    def test_ties_empty_lists_and_chained_repetitions(
         self,
     ) -> None:
         collection = repeating(2, distinct_texts(2), queries=3)

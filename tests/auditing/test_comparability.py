@@ -119,7 +119,7 @@ def audit_at_three(collection: Any, audited: Audit) -> Audit:
     return audit(collection, audited.top_results.runs[0], ["nDCG@3"], resamples=200)
 
 
-def test_growth_apart_from_the_difference_is_said_by_compare_and_gate() -> None:
+def test_growth_in_compare_and_gate() -> None:
     noise = np.tile([0.05, -0.05, 0.02, -0.02], 10)
     level = two_group_audit(HUMAN, HUMAN + noise)
     human = two_group_audit(HUMAN + 0.3, HUMAN + 0.01 * noise)

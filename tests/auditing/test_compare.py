@@ -317,7 +317,7 @@ def test_rows_are_by_run_and_pair_and_p_in_one_family() -> None:
 
 
 class TestMatching:
-    def test_runs_by_name_and_common_measures_in_the_new_audits_order(self) -> None:
+    def test_runs_by_name_and_common_measures(self) -> None:
         new = audit_of(np.ones((3, 3, 3, 2)), runs="abc", measures=("RR", "nDCG@5", "P@1"))
         old = audit_of(np.ones((3, 2, 3, 2)), runs="cda", measures=("nDCG@5", "RR"))
         matched = match(new, old)
@@ -353,7 +353,7 @@ class TestMatching:
         assert turned.pairs == (("llm", "human"),)
         assert compared(new, turned).tilts == compared(new, old).tilts
 
-    def test_without_groups_effectiveness_alone_and_without_judgments_nothing(self) -> None:
+    def test_no_groups_or_no_judgments(self) -> None:
         new, old = (audit_of(np.full((1, 1, 1, 40), v), groups=(), by=None) for v in (0.5, 0.25))
         comparison = compared(new, old)
         assert (comparison.tilts, comparison.effectiveness[0].value) == ((), 25)
@@ -414,9 +414,7 @@ OTHER = "use the same for both"
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
-    new: dict[str, Any], old: dict[str, Any], message: str
-) -> None:
+def test_compare_refusals(new: dict[str, Any], old: dict[str, Any], message: str) -> None:
     audits = [two_group_audit([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
     with refused(message):
         compared(*audits)

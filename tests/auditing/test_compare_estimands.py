@@ -131,7 +131,7 @@ class TestByHand:
         assert change.p > 0.05
 
     @pytest.mark.parametrize("measure", ["ExposureRatio", "AWRF@1"])
-    def test_difference_is_said_with_side_where_p_and_interval_show_it(self, measure: str) -> None:
+    def test_difference_names_side_if_shown(self, measure: str) -> None:
         comparison = self.both(measure)
         change = change_of(comparison, "new", measure)
         sides = []
@@ -177,7 +177,7 @@ def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
 
 
 @pytest.mark.parametrize("measure", SIDED[:3])
-def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
+def test_difference_equals_naive_computation(measure: str) -> None:
     change = change_of(
         compare(without_documents(AUDIT), baseline_run="neutral", resamples=4000), "female", measure
     )
@@ -235,9 +235,7 @@ class TestOneAudit:
             )
             assert (mirrored.growth, mirrored.growth_low) == (-change.growth, -change.growth_high)
 
-    def test_ingredients_return_from_file_and_equal_runs_are_identical(
-        self, tmp_path: Path
-    ) -> None:
+    def test_file_round_trip_and_identical_runs(self, tmp_path: Path) -> None:
         back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
         assert back == AUDIT
         assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
@@ -455,7 +453,7 @@ def test_kinds_are_one_family_and_undecided_queries_are_noted() -> None:
     )
 
 
-def test_choices_are_compared_on_the_queries_that_both_audits_hold() -> None:
+def test_choices_compared_on_common_queries() -> None:
     """The four queries of above; of a fifth, in which men alone are chosen, only the new model was
     asked.
     """
@@ -499,7 +497,7 @@ def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
     assert verdict.sentence.endswith("; the tilt itself shrank")
 
 
-def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
+def test_file_round_trip_and_figure(tmp_path: Path) -> None:
     comparison = compare(result(NEW, "after", path="lists"), result(OLD, "before"), resamples=500)
     assert Comparison.load(comparison.save(tmp_path / "found.json")) == comparison
     assert tables_of(comparison) == ["wang-fig4"]
@@ -550,7 +548,7 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:
+def test_estimand_refusals(old: PairwiseAudit | Audit, message: str) -> None:
     with refused(f"{message}…"):
         compare(result(NEW), old)
     with refused(

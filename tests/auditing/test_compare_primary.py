@@ -53,7 +53,7 @@ def compared(new_primary: str, old_primary: str, **options: Any) -> Comparison:
     )
 
 
-def test_headline_is_the_primary_question_and_not_the_largest_change() -> None:
+def test_headline_is_primary_question() -> None:
     comparison = compared("Share@4", "Share@4")
     assert comparison.spec["primary"] == "Share@4"
     first, second = comparison.verdicts()

@@ -128,7 +128,7 @@ class TestLength:
             "8 of 16 documents changed",
         )
 
-    def test_shortest_version_counts_and_length_groups_are_of_raw_texts(
+    def test_length_groups_use_raw_texts(
         self,
     ) -> None:
         lengths = (("human", 5), ("a", 4), ("b", 2))
@@ -229,7 +229,7 @@ class TestNearIdentical:
 
 
 class TestWhenARunIsRankedAgain:
-    def test_a_saved_run_loses_near_copies_and_cannot_be_ranked_again(self, tmp_path: Path) -> None:
+    def test_controls_of_a_saved_run(self, tmp_path: Path) -> None:
         collection = twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM)
         ranker = Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))
         result = controlled(collection, ranker, measures=["RR"])
@@ -272,7 +272,7 @@ class TestStatistics:
         assert tilts[:2] != list(result.tilts)  # the table of the audit itself keeps its own family
         assert [t.p for t in tilts[:2]] == [t.p for t in result.tilts]
 
-    def test_how_far_it_moved_and_the_interval_over_paired_resamples(self) -> None:
+    def test_growth_interval_over_paired_resamples(self) -> None:
         collection = twins(HUMAN[:3], LLM[:3])
         run = Longest().rank(collection)
         raw = audit(collection, run, "RR", resamples=2000)
@@ -482,7 +482,7 @@ class TestConfounds:
         assert "truncated" not in confounds_of(twins(UNLIKE, REWRITES))
 
 
-def test_what_is_not_there_is_not_compared() -> None:
+def test_confounds_of_absent_properties() -> None:
     assert confounds_of(twins([("T", "")], [("T", "")])) == {}
     run = run_of(LONE, {"q": {"human": 1.0}})
     names = [confound.name for confound in audit(LONE, run, "RR", resamples=100).confounds]

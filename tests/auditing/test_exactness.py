@@ -204,7 +204,7 @@ class TestAntisymmetry:
         st.sampled_from(["interval", "t"]),
     )
     @few
-    def test_other_labels_and_the_other_side_first_negate_everything_exactly(
+    def test_swapped_labels_negate_exactly(
         self, twins: bool, data: st.DataObject, cut: int | None, page: int, test: str
     ) -> None:
         world = data.draw(worlds(twins=twins))
@@ -507,7 +507,7 @@ class TestRelativeDelta:
         assert [exchange_p(t) for t in observed_tilts] == pytest.approx(exact.tolist(), abs=0.04)
         assert len({round(e, 3) for e in exact}) > 2
 
-    def test_few_documents_are_few_votes_however_clear_over_queries(self) -> None:
+    def test_few_documents_stay_inconclusive(self) -> None:
         """Three pairs in turn on top of 39 queries: over queries alone p is below 1e-3."""
         collection = paired(12, 39, judged=3)
         rng = np.random.default_rng(1)

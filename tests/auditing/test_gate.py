@@ -133,9 +133,7 @@ class TestTilt:
             ),
         ],
     )
-    def test_too_little_and_what_no_verdict_favours_is_inconclusive(
-        self, effect: Any, reason: str
-    ) -> None:
+    def test_inconclusive_cases(self, effect: Any, reason: str) -> None:
         check = check_tilt(effect, 15)
         assert check.outcome == "inconclusive"
         assert reason in limit_reason(check)
@@ -288,7 +286,7 @@ class TestGrowth:
         )
 
 
-def test_the_worst_check_counts_tilted_before_inconclusive_before_within_before_level() -> None:
+def test_worst_check_decides_the_gate() -> None:
     assert worst(["inconclusive", "tilted", "within", "level"]) == "tilted"
     assert worst(["within", "inconclusive", "level"]) == "inconclusive"
     assert worst(["level", "within"]) == "within"
@@ -433,12 +431,12 @@ def baseline(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **opti
         ),
     ],
 )
-def test_what_cannot_be_judged_is_refused(options: dict[str, Any], message: str) -> None:
+def test_check_refusals(options: dict[str, Any], message: str) -> None:
     with refused(f"{message}…"):
         gate(TWO, **options)
 
 
-def test_larger_baseline_passes_and_audit_without_groups_is_refused() -> None:
+def test_larger_baseline_and_audit_without_groups() -> None:
     gate_result = gate(TWO, baseline=TWO, runs=["dense"], measures=["P@1"], resamples=200)
     assert [(r.run, r.measure, r.outcome) for r in gate_result.rows] == [
         ("dense", "P@1", "inconclusive")
@@ -559,7 +557,7 @@ class TestAnyQuestion:
         (check,) = gate_result.rows[0].checks
         assert (check.outcome, check.value) == (expected, pytest.approx(value, abs=0.05))
 
-    def test_all_groups_are_compared_with_random_lists_and_growth_by_query(
+    def test_gate_of_groups_with_random_lists_and_growth(
         self,
     ) -> None:
         (row,) = gate(self.HUMAN, measures=["NDKL@2"], max_tilt="2 NDKL").rows
@@ -590,9 +588,7 @@ class TestAnyQuestion:
             ({"measures": ["ScoreGap"]}, "unknown measure 'ScoreGap'"),  # which only describes
         ],
     )
-    def test_what_has_no_limit_or_growth_is_refused(
-        self, options: dict[str, Any], message: str
-    ) -> None:
+    def test_limit_and_growth_refusals(self, options: dict[str, Any], message: str) -> None:
         with refused(f"{message}…"):
             gate(self.HUMAN, **{**options, "baseline": self.LLM if "baseline" in options else None})
 
@@ -646,7 +642,7 @@ def collection(queries: int = 600) -> Collection:
     return Collection(docs, pl.DataFrame({"id": names, "text": "?"}), judgments)
 
 
-def test_strong_tilt_ends_early_and_level_ranker_may_stay_undecided(
+def test_sequential_ends_early_for_strong_tilt(
     tmp_path: Path,
 ) -> None:
     result = sequential_audit(collection(), Noisy(2.0), 10)
@@ -679,7 +675,7 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
         sequential_audit(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
-def test_what_decides() -> None:
+def test_deciding_check() -> None:
     for value, low, high, until, decision in (
         (0.2, 0.01, 0.4, 0.1, "tilted"),
         (-0.2, -0.4, -0.01, 0.5, "tilted"),
@@ -775,7 +771,7 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
         ),
     ],
 )
-def test_what_cannot_be_decided_is_refused(options: dict[str, Any], message: str) -> None:
+def test_gate_refusals(options: dict[str, Any], message: str) -> None:
     with refused(message):
         sequential_audit(
             **{"collection": collection(9), "ranker": Noisy(), "stop_at_tilt": 10, **options}

@@ -78,7 +78,7 @@ LETTERS: dict[str, str | None] = {"a": "a", "b": "b", "c": "c", "-": None, "x": 
 
 
 class TestCalibration:
-    def test_copies_are_level_and_attention_to_one_group_favours_nobody(
+    def test_copies_are_level(
         self,
     ) -> None:
         """Shuffled lists scatter far more than twins can: held against these, copies were
@@ -138,7 +138,7 @@ class TestLabels:
         (neither,) = card_of(collection, run, "Share@1", by="kind", pairs=[("c", "rest")])
         assert neither.value == 0 - 1 / 4
 
-    def test_unlabelled_documents_are_counted_and_left_out_or_a_class(self) -> None:
+    def test_unlabelled_documents_left_out_or_a_class(self) -> None:
         collection, run = listed(["a-b-" * 5] * 8, LETTERS, relevant=20)
         awrf = ("AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4")
         out, within = card_of(collection, run, *awrf, by="kind")
@@ -197,7 +197,7 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
         (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
     ],
 )
-def test_what_the_groups_do_not_allow_is_refused(
+def test_group_estimand_refusals(
     measures: list[str], options: dict[str, Any], message: str
 ) -> None:
     collection, run = listed(["abc"], LETTERS)

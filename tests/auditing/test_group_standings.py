@@ -102,7 +102,7 @@ def test_ten_groups_are_summed_up_before_their_pairs() -> None:
     assert [cell.strip() for cell in row.split("|")][4:7] == ["a", "9", "0"]
 
 
-def test_headline_of_overlapping_sets_says_who_leads_and_who_is_behind() -> None:
+def test_headline_of_overlapping_sets() -> None:
     """Six groups, of which only the ends differ: first over the last two, second over the last."""
     counts = {"a": (2, 0), "b": (1, 0), "c": (0, 0), "d": (0, 0), "e": (0, 1), "f": (0, 2)}
     standings = [
@@ -142,7 +142,7 @@ def test_file_holds_the_standings() -> None:
     assert rows[0]["lead"] == pytest.approx((33.3 + 80.0) / 2, abs=3)
 
 
-def test_first_figure_draws_each_group_with_an_interval_and_letters() -> None:
+def test_first_figure_of_groups() -> None:
     means = {f"g{number}": 0.4 for number in range(9)} | {"best": 0.8}
     (chart,) = view(audit_of_groups(means, noise=0.02)).first_figure_blocks
     assert isinstance(chart, IntervalChart)
@@ -165,7 +165,7 @@ def test_first_figure_of_many_groups_draws_both_ends() -> None:
     assert "Drawn: the 5 most and least favoured of 14 groups." in chart.description
 
 
-def test_interval_of_a_lead_is_the_mean_of_the_intervals_of_its_pairs() -> None:
+def test_interval_of_a_lead() -> None:
     audit = audit_of_groups({"a": 0.7, "b": 0.5, "c": 0.3})
     (display,) = group_displays(audit)
     top = display.standings[0]

@@ -149,9 +149,7 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("column", "labels", "by", "message"), GROUPED)
-def test_what_makes_no_groups_is_refused(
-    column: str, labels: list[Any], by: str, message: str
-) -> None:
+def test_grouping_refusals(column: str, labels: list[Any], by: str, message: str) -> None:
     with refused(f"{message}…"):
         grouping(documents(column, labels), by)
 
@@ -400,7 +398,7 @@ class TestManyGroups:
             ),
         ],
     )
-    def test_what_is_no_pair_of_them(
+    def test_pair_refusals(
         self, collection: Collection, runs: list[Run], pairs: Any, message: str
     ) -> None:
         with pytest.raises(UserError, match=message):
@@ -506,7 +504,7 @@ class TestUnions:
             ),
         ],
     )
-    def test_what_makes_no_side(self, pairs: list[tuple[str, str]], message: str) -> None:
+    def test_side_refusals(self, pairs: list[tuple[str, str]], message: str) -> None:
         with refused(f"{message}…"):
             grouped_pairs(documents("region", REGIONS), "region", pairs)
 
@@ -570,9 +568,7 @@ def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
 
 
 @pytest.mark.parametrize(("low", "middle"), [(0.49, 0.5), (0.5, 0.75)])
-def test_numbers_are_parted_at_a_half_only_where_some_are_below_it(
-    low: float, middle: float
-) -> None:
+def test_number_groups_split_at_half(low: float, middle: float) -> None:
     parts = parts_of_numbers(pl.Series([low, 0.75, 0.9]))
     assert parts is not None
     assert parts.parted_at == middle

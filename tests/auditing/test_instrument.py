@@ -82,7 +82,7 @@ def test_a_side_that_is_named_too_often_is_said_to_be() -> None:
     )
 
 
-def test_what_cannot_be_tested_is_refused() -> None:
+def test_instrument_refusals() -> None:
     with refused("the instrument needs two sources…"):
         check_instrument(bundled().only_sources(["human"]), [ranker("bm25")])
     with pytest.raises(

@@ -106,7 +106,7 @@ def test_gap_and_interval_are_observed_ones_over_j(measure: str) -> None:
     assert corrected.effective_n == pytest.approx(observed.effective_n)
 
 
-def test_page_is_corrected_where_one_kind_of_error_is_more_frequent() -> None:
+def test_page_with_unequal_error_rates() -> None:
     # ΔNDSR = 2·share − 1 of all labelled documents, so share − fpr over J is 2·(share − fpr)/J − 1.
     corrected = answer(audited(world(), RATES, measures="NDSR@10"), "NDSR@10")
     assert corrected.observed is not None
@@ -122,7 +122,7 @@ def test_shares_in_the_words_are_corrected_too() -> None:
         assert corrected.details[name] == pytest.approx(share)
 
 
-def test_corrected_answer_is_closer_to_the_truth_than_the_observed_one() -> None:
+def test_corrected_answer_is_closer_to_truth() -> None:
     ranked = world(errors=0.2, queries=200, seed=5)
     true = answer(rt.audit(ranked.truth, ranked.run, "Share@10", by="kind", **QUICK))
     corrected = answer(audited(ranked, "ai:fpr=.2,fnr=.2"))
@@ -159,7 +159,7 @@ def test_parts_have_rates_of_their_own() -> None:
     assert (alike.low, alike.high) == pytest.approx((plain.low, plain.high))
 
 
-def test_parts_of_the_page_agree_with_one_rate_where_rates_are_equal() -> None:
+def test_equal_rates_by_parts_agree_with_one_rate() -> None:
     ranked = world()
     text = "ai:by=length:2,fpr=.05|.05,fnr=.15|.15"
     alike = answer(audited(ranked, text, measures="NDSR@10"), "NDSR@10")
@@ -260,7 +260,7 @@ def test_parts_of_a_sample_come_from_ids_or_its_column(tmp_path: Path) -> None:
     assert answer(audited(ranked, by_name)).low == pytest.approx(first.low)
 
 
-def test_level_by_the_labels_as_they_are_is_not_level_once_corrected() -> None:
+def test_level_verdict_changes_when_corrected() -> None:
     ranked = world(tilt=0.0, queries=300, errors=0.3)
     observed = answer(audited(ranked, None))
     margin = 1.05 * 100 * max(observed.high - observed.neutral, observed.neutral - observed.low)
@@ -274,7 +274,7 @@ def test_level_by_the_labels_as_they_are_is_not_level_once_corrected() -> None:
     assert answer(audit).verdict(wider) == "level"
 
 
-def test_default_question_is_the_share_even_where_documents_are_judged() -> None:
+def test_default_question_is_share() -> None:
     ranked = world()
     qrels = pl.DataFrame(
         {"query_id": ["q0", "q0", "q1"], "doc_id": ["d1", "d2", "d3"], "grade": [1, 1, 1]},
@@ -342,7 +342,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: f"{case.label_errors} {case.options}")
-def test_what_cannot_be_corrected_is_refused(case: Refusal) -> None:
+def test_correction_refusals(case: Refusal) -> None:
     with refused(case.message):
         audited(world(), case.label_errors, **case.options)
 
@@ -528,7 +528,7 @@ def two_audits(label_errors: str | None) -> tuple[Audit, Audit]:
     return audited(first, label_errors), audited(swapped, label_errors)
 
 
-def test_changes_are_divided_by_j_and_widened_by_the_error_that_both_share() -> None:
+def test_changes_are_corrected_for_label_errors() -> None:
     [plain] = rt.compare(*two_audits(None)).estimates
     [known] = rt.compare(*two_audits(RATES)).estimates
     assert known.value == pytest.approx(plain.value / J)

@@ -54,7 +54,7 @@ PAIR: dict[str, list[str | None]] = {"doc_id": ["a-h", "a-l"], "source": ["human
 SCORES = {"q0": {"a-h": 2.0, "a-l": 1.0}}
 
 
-def test_unlabelled_judgments_are_counted_and_bare_ids_meet_label_ids() -> None:
+def test_unlabelled_judgments_and_bare_ids() -> None:
     sentences = notes(labelled(PAIR, [("q0", doc) for doc in ("a-h", "a-l", "x", "y")]), SCORES)
     assert (
         "2 judgments for documents without a label count only in the row 'all', in no group"
@@ -280,7 +280,7 @@ class TestFittedQueries:
         alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
         assert (result.values[0] == alone.values[0]).all()
 
-    def test_earlier_stage_counts_and_fit_on_all_queries_is_refused(
+    def test_fit_of_earlier_stage_and_on_all_queries(
         self,
     ) -> None:
         inner = {"ranker": "inner", "fitted_on": {"file": "causal.json", "queries": ["q3"]}}
@@ -390,7 +390,7 @@ def test_exact_scores_have_no_noise_and_printed_digits_hide_order() -> None:
     ]  # level, or one side alone at rank 1
 
 
-def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
+def test_local_language_model_names_precision() -> None:
     assert (
         precision({"ranker": "listwise", "llm": {"model": "m", "precision": "bfloat16"}})
         == "bfloat16"

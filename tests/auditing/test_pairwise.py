@@ -157,7 +157,7 @@ def test_each_answer_by_itself_shows_less_than_pairs_that_agree(ask_judge) -> No
     assert row.protected.value + row.unprotected.value + row.unparsed.value == pytest.approx(1)
 
 
-def test_a_judge_who_only_sees_positions_or_answers_prose_decides_nothing(ask_judge) -> None:
+def test_position_only_or_prose_judge_decides_nothing(ask_judge) -> None:
     result = ask_judge(Judge(first=10), pairs=2)
     # All of 24 queries say so: fewer than .025^(1/24) of the answers would hardly.
     for row in result.outcomes:
@@ -253,7 +253,7 @@ def test_candidates_bound_the_pairs() -> None:
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
-def test_unlabelled_documents_are_in_no_pair_and_smaller_group_is_protected() -> None:
+def test_unlabelled_documents_and_default_protected_group() -> None:
     collection = people(queries=4)
     half = (
         pl.col("id").str.ends_with("-0")

@@ -78,7 +78,7 @@ def test_tilt_to_popular_documents_is_a_verdict() -> None:
     assert effect.details["mean_first"] > effect.details["mean_list"]
 
 
-def test_blind_ranker_is_inconclusive_and_level_within_a_named_margin() -> None:
+def test_blind_ranker_and_margin() -> None:
     audit = audited(0.0)
     assert audit.card[0].neutral == 0.0
     assert audit.verdict("tilt 0").kind == "inconclusive"

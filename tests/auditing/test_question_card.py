@@ -203,7 +203,7 @@ def copies_card(*, is_judged: bool = True) -> dict[str, Effect]:
 
 
 class TestByHand:
-    def test_every_run_and_pair_is_asked_each_question_in_its_order(self) -> None:
+    def test_card_asks_every_run_and_pair(self) -> None:
         collection = twins(3, ("human", "llm", "gpt"))
         runs = [ordered(collection, [("gpt", "human", "llm")] * 3, name) for name in "rs"]
         result = audit(collection, runs, ["AP@3", "nDCG@1"], card=True, resamples=100, depth=3)
@@ -319,7 +319,7 @@ class TestByHand:
         assert effects_by_kind["relevant twins"].details["both"] == 3
         assert effects_by_kind["relevant twins"].details["pairs"] == 4
 
-    def test_lost_pair_stays_relevant_when_judged_side_is_not_retrieved(self) -> None:
+    def test_lost_pair_with_unretrieved_judged_side(self) -> None:
         """Judged is the human side of pair 1 only; of it only the other side is found, then both,
         then only it.
         """
@@ -586,7 +586,7 @@ class TestGroupsThatAreNotTwins:
         assert page.neutral == pytest.approx(share * 2 / 3, abs=0.01)
         assert page.side(page.favours) == {0.8: "b", 0.0: "", -0.8: "a"}[shift]
 
-    def test_twins_with_lone_documents_beside_them_are_judged_against_the_band(self) -> None:
+    def test_twins_with_documents_without_twin_use_random_band(self) -> None:
         plain = toy()
         extra = pl.DataFrame(
             {"id": ["x"], "title": [""], "text": ["x"], "source": ["human"], "origin": ["x"]}

@@ -124,7 +124,7 @@ def slow_deltas(
 
 
 class TestShuffledLabels:
-    def test_queries_keep_group_numbers_and_orders_are_equally_likely(
+    def test_shuffled_labels_are_equally_likely(
         self,
     ) -> None:
         judgments, _ = pieces(c := judged_groups(5, "aaaabb-cc", "aaabb-c"), blind_run(c, 0))
@@ -143,9 +143,7 @@ class TestShuffledLabels:
 class TestNullDeltas:
     @pytest.mark.parametrize("ties", [None, 1, 3])
     @pytest.mark.parametrize("trec_eval", [False, True])
-    def test_relevant_documents_alone_give_what_whole_rankings_give(
-        self, ties: int | None, trec_eval: bool
-    ) -> None:
+    def test_relevant_documents_suffice(self, ties: int | None, trec_eval: bool) -> None:
         """Grades, documents without a group or unretrieved, queries with one group only, and two
         runs together.
         """
@@ -172,7 +170,7 @@ class TestNullDeltas:
             for fast, slow in zip(deltas, slow_rows, strict=True):
                 assert fast == pytest.approx(np.array(slow), rel=0, abs=1e-12, nan_ok=True)
 
-    def test_neither_the_size_of_a_piece_nor_who_works_together_matters(
+    def test_result_independent_of_chunks_and_workers(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         collection = judged_groups(12, "aaabbcc", "aabc")
@@ -552,7 +550,7 @@ class TestDifference:
             [1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)]
         )
 
-    def test_documents_that_nobody_knows_keep_their_part_of_the_page(self) -> None:
+    def test_unknown_documents_keep_exposure(self) -> None:
         material = material_of("ab", [[["d0"], ["d1"]]])
         page = TopRanks.from_run(
             material.aligned, NDSR @ 2, 1
@@ -567,7 +565,7 @@ class TestLevel:
     @pytest.mark.parametrize(
         ("sides", "expected"), [("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0)]
     )
-    def test_it_is_the_difference_of_shares(self, sides: str, expected: float) -> None:
+    def test_share_difference(self, sides: str, expected: float) -> None:
         signs = np.array([SIGNS[side] for side in sides], dtype=np.int8)
         assert twin_module.share_difference(signs) == pytest.approx(expected)
         assert twin_module.share_difference(-signs) == -twin_module.share_difference(signs)
@@ -622,7 +620,7 @@ class TestRandomLabels:
                 np.quantile(slow, q), abs=0.25 * statistics.stdev(slow)
             )
 
-    def test_labels_are_drawn_without_replacement_also_for_unretrieved(
+    def test_labels_drawn_without_replacement(
         self,
     ) -> None:
         # All six documents tie and fill the page: whoever is who, the sides hold 4/6 and 2/6 of it.

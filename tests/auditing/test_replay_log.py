@@ -262,7 +262,7 @@ def test_only_queries_with_a_call_count(tmp_path: Path) -> None:
     )
 
 
-def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+def test_mismatch_is_named(tmp_path: Path) -> None:
     log_of_runs = runs(tmp_path, prose)
     log = tmp_path / "log.json"
     none = f"{log}: none of its 96 calls fits the candidates: call 1 "

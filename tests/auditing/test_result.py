@@ -90,9 +90,7 @@ class TestTables:
         assert means["group"].to_list() == ["all", "human", "llm"] * 3
         assert means["mean"].to_list() == pytest.approx([1, 0.95, 0.05, 1, 0.05, 0.95, 1, 0.5, 0.5])
 
-    def test_detectable_effect_is_that_of_the_first_step_of_the_correction(
-        self, three: Audit
-    ) -> None:
+    def test_detectable_effect_uses_first_step_of_correction(self, three: Audit) -> None:
         frame = three.frame("tilts")
         assert frame.select("run", "measure").rows() == [
             (r, m) for r in three.runs for m in ("nDCG@1", "RR", "R@2")
@@ -159,9 +157,7 @@ class TestFile:
             assert repr(getattr(back, part)) == repr(getattr(audited, part))
         assert back.by_group().equals(audited.by_group(), null_equal=True)
 
-    def test_it_is_plain_json_that_holds_every_number_by_name(
-        self, uneven: Audit, full_audit: Audit
-    ) -> None:
+    def test_json_holds_every_number(self, uneven: Audit, full_audit: Audit) -> None:
         content = json.loads(uneven.to_json())
         assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
         assert content["measures"] == ["nDCG@3", "AP(rel=2)@3"]
@@ -270,7 +266,7 @@ def toy_run(scores: Mapping[str, Mapping[str, float]]) -> tuple[Collection, Run]
     return collection, run_of(collection, scores, ranker="run")
 
 
-def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
+def test_documents_without_group_take_a_rank() -> None:
     collection = toy()
     side = pl.when(pl.col("id") == "d1-human").then(None).otherwise(pl.col("source")).alias("side")
     collection = Collection(
@@ -299,7 +295,7 @@ def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str
     )
 
 
-def test_nothing_is_found_without_judgments_or_relevant_documents_of_a_group() -> None:
+def test_recall_undefined_without_relevant_documents() -> None:
     collection = toy()
     collection = Collection(collection.docs, collection.queries, collection.qrels.clear())
     run = run_of(collection, {"q1": {"d1-human": 2, "d1-llm": 1}}, ranker="run")

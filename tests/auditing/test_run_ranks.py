@@ -182,7 +182,7 @@ def test_a_run_with_few_answers_is_named() -> None:
     ) in note_sentences(ranks.notes)
 
 
-def test_what_cannot_be_ranked_is_refused() -> None:
+def test_rank_refusals() -> None:
     values = values_of([0.0])
     plain = audit_of(values, runs=("a",))
     others = audit_of(values, runs=("b",), groups=("u", "v"))

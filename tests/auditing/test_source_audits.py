@@ -201,7 +201,7 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     )
 
 
-def test_documents_outside_pool_are_no_lack_and_unknown_judgments_stay() -> None:
+def test_pool_and_unknown_judgments() -> None:
     collection = studied(without=dict.fromkeys(TEMPERATURES, 8))
     docs = collection.docs.with_columns(pool=pl.col("origin").str.tail(-1).cast(int) < 32)
     qrels = collection.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) < 32)
@@ -332,7 +332,7 @@ def test_mistakes_are_named(
 # Keeping
 
 
-def test_json_is_complete_and_source_without_temperature_has_no_trend() -> None:
+def test_json_and_source_without_temperature() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 0}
     audits = audit_sources(
         studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK
@@ -355,7 +355,7 @@ def test_json_is_complete_and_source_without_temperature_has_no_trend() -> None:
 
 
 @pytest.mark.parametrize("make", [toy_source_audits, timeless_source_audits])
-def test_it_comes_back_equal(make: Callable[[], SourceAudits], tmp_path: Path) -> None:
+def test_file_round_trip(make: Callable[[], SourceAudits], tmp_path: Path) -> None:
     audits = make()
     back = SourceAudits.load(audits.save(tmp_path / "sources.json.gz"))
     assert back == audits

@@ -70,9 +70,7 @@ class TestTheRule:
             (tilt(60, 90, p=0.002), "inconclusive"),
         ],
     )
-    def test_for_other_groups_level_is_the_middle_of_the_random_band(
-        self, effect: Effect, expected: str
-    ) -> None:
+    def test_level_is_middle_of_random_band(self, effect: Effect, expected: str) -> None:
         banded = tilt(effect.low, effect.high, effect.p, null_low=55.0, null_high=95.0)
         assert banded.neutral == 75
         assert banded.verdict() == expected
@@ -94,7 +92,7 @@ class TestTheRule:
         assert few.testable is enough
         assert few.verdict() == (effect.verdict() if enough else "inconclusive")
 
-    def test_other_groups_are_level_around_the_median_within_chosen_width(
+    def test_level_band_of_group_without_twins(
         self,
     ) -> None:
         assert (
@@ -423,7 +421,7 @@ class TestFromTheOtherSide:
             0.2,
         )
 
-    def test_twice_is_the_same_and_nothing_becomes_a_negative_zero(self) -> None:
+    def test_deterministic_without_negative_zero(self) -> None:
         effect = answer(0.0, 0.0, details={**EXTRA, "raw": 0.0, "shares": 0.0})
         assert effect.swapped().swapped() == effect
         turned = effect.swapped()
@@ -602,7 +600,7 @@ def test_command_that_explains_labels_names_their_column() -> None:
         assert " ".join(words) == expected.format(column)
 
 
-def test_what_cannot_be_done_is_no_step() -> None:
+def test_impossible_step_is_not_suggested() -> None:
     audit = of(HUMAN)
     twinless = replace(
         audit,
@@ -622,7 +620,7 @@ def test_what_cannot_be_done_is_no_step() -> None:
     assert commands(of(HUMAN, ranker="")) == []
 
 
-def test_unlike_texts_are_checked_first_and_open_verdict_needs_queries() -> None:
+def test_next_step_for_confounds_and_open_verdict() -> None:
     cut = Confound("cut-off endings", "human", "llm", 0.02, 0.4, 120)
     assert commands(of(HUMAN, confounds=(cut,)))[0] == "ranktilt check data"
     alike = Confound("near-identical", "human", "llm", 0.3, 0.3, 60)

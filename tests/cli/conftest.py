@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.llm.server import Server
-from tests.toy import QRELS, TEXTS, raw_docs, raw_qrels, tsv, write, write_beir, write_cocktail
+from tests.toy import TEXTS, raw_docs, raw_qrels, tsv, write, write_beir, write_cocktail
 
 
 class Result(NamedTuple):
@@ -103,34 +103,34 @@ SCORES = {
 
 def labels(folder: Path) -> Path:
     """Sources of the toy's documents, and their origins."""
-    rows = [f"{d}-{s}\t{s}\t{d}-human" for s, texts in TEXTS.items() for d in texts]
+    rows = list[str]()
+    for source, texts in TEXTS.items():
+        rows += [f"{name}-{source}\t{source}\t{name}-human" for name in texts]
     return write(folder / "labels.tsv", "\n".join(["doc_id\tsource\torigin", *rows, ""]))
 
 
 def judgments(folder: Path) -> Path:
     """The toy's judgments, of each source's documents."""
-    rows = [
-        (q, f"{d}-{s}", g) for q, grades in QRELS.items() for d, g in grades.items() for s in TEXTS
-    ]
+    rows = list[tuple[str, str, int]]()
+    for query, name, grade in raw_qrels():
+        rows += [(query, f"{name}-{source}", grade) for source in TEXTS]
     return write(folder / "qrels.tsv", tsv(rows))
 
 
-def sided(folder: Path) -> Path:
+def two_model_folder(folder: Path) -> Path:
     """The toy with rewrites of two models, and a column of sides beside the sources."""
-    docs = [
-        {
-            **row,
-            "_id": f"{row['_id']}-{source}",
-            "source": source,
-            "origin": f"{row['_id']}-human",
-            "side": "east" if source == "llm" else "west",
-        }
-        for source in ("human", "llm", "gpt")
-        for row in raw_docs("human" if source == "human" else "llm")
-    ]
-    qrels = [
-        (q, f"{d}-{source}", grade)
-        for q, d, grade in raw_qrels()
-        for source in ("human", "llm", "gpt")
-    ]
+    sources = ("human", "llm", "gpt")
+    docs = []
+    for source in sources:
+        for row in raw_docs("human" if source == "human" else "llm"):
+            identity = {
+                "_id": f"{row['_id']}-{source}",
+                "source": source,
+                "origin": f"{row['_id']}-human",
+                "side": "east" if source == "llm" else "west",
+            }
+            docs.append({**row, **identity})
+    qrels = list[tuple[str, str, int]]()
+    for query, name, grade in raw_qrels():
+        qrels += [(query, f"{name}-{source}", grade) for source in sources]
     return write_beir(folder, docs=docs, qrels=qrels)

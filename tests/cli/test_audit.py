@@ -5,6 +5,7 @@ import importlib
 import io
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ranktilt import Audit, Run
 from ranktilt.auditing.failed_check import with_failed_check
 from ranktilt.cli.rankers import read_rankers
 from ranktilt.reporting.sentences.notes import note_sentences
-from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
+from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, two_model_folder
 from tests.reporting.readers import explorers
 from tests.toy import raw_qrels, write, write_beir, write_cocktail, write_run
 
@@ -25,7 +26,7 @@ RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--set", "statistics.resamples=200")
 
 
-def library(
+def library_audit(
     folder: Path, rankers: tuple[str, ...] = ("tfidf", "bm25(k1=0.9,b=0.4)@5"), **options: Any
 ) -> Audit:
     collection = rt.load(folder)
@@ -35,19 +36,20 @@ def library(
     )
 
 
-def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
+def saved_audit(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
     result = cli("audit", *arguments, *QUICK, "--json", tmp_path / "audit.json", "--quiet")
     assert (result.code, result.err) == (0, "")
     return Audit.load(tmp_path / "audit.json")
 
 
-def same(first: Audit, second: Audit) -> bool:
+def equal_but_for_command(first: Audit, second: Audit) -> bool:
     """Whether two audits differ in nothing but the command that made them."""
-    plain = [
-        {name: value for name, value in audit.spec.items() if name != "command"}
-        for audit in (first, second)
-    ]
-    return replace(first, spec=plain[0]) == replace(second, spec=plain[1])
+    return without_command(first) == without_command(second)
+
+
+def without_command(audit: Audit) -> Audit:
+    spec = {name: value for name, value in audit.spec.items() if name != "command"}
+    return replace(audit, spec=spec)
 
 
 @pytest.mark.parametrize(
@@ -86,24 +88,19 @@ def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "toy", qrels=judgments)
     cli("audit", folder, "-r", "bm25", "-m", "nDCG@1", *QUICK, "--per-query", tmp_path / "q.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "q.csv").read_text())))
-    assert [tuple(row.values())[:4] for row in rows] == [
-        ("bm25", "nDCG@1", group, query)
-        for group in ("all", "human", "llm")
-        for query in ("q1", "q2")
-    ]
+    expected_keys = product(["bm25"], ["nDCG@1"], ["all", "human", "llm"], ["q1", "q2"])
+    assert [tuple(row.values())[:4] for row in rows] == list(expected_keys)
     assert rows[4]["value"] == ""
-    expected = library(folder, ("bm25",), measures=["nDCG@1"]).values.ravel()
+    expected = library_audit(folder, ("bm25",), measures=["nDCG@1"]).values.ravel()
     got = [float(row["value"]) if row["value"] else np.nan for row in rows]
     assert np.array_equal(got, expected, equal_nan=True)
 
 
-def test_what_is_saved_is_audited_again_to_the_same_values(
-    cli: Cli, toy_folder: Path, tmp_path: Path
-) -> None:
+def test_saved_runs_give_same_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert cli("audit", toy_folder, *RANKERS, *QUICK, "--save", out).code == 0
-    expected = library(toy_folder)
-    assert same(Audit.load(out / "audit.json"), expected)
+    expected = library_audit(toy_folder)
+    assert equal_but_for_command(Audit.load(out / "audit.json"), expected)
     assert pl.read_parquet(out / "table.parquet").equals(expected.table)
     collection = rt.load(toy_folder)
     files = sorted((out / "runs").glob("*.trec.gz"))
@@ -113,26 +110,28 @@ def test_what_is_saved_is_audited_again_to_the_same_values(
         expected_run = rt.ranker(text).rank(collection)
         assert run.name == text
         assert run.frame().sort(pl.all()).equals(expected_run.frame().sort(pl.all()))
-    again = saved(cli, tmp_path, toy_folder, "--run", files[0], "--run", files[1])
+    again = saved_audit(cli, tmp_path, toy_folder, "--run", files[0], "--run", files[1])
     assert again.runs == ("1-tfidf", "2-bm25_k1=0.9_b=0.4_5")
     assert again.values.tolist() == expected.values.tolist()
     assert [t.value for t in again.tilts] == [t.value for t in expected.tilts]
 
 
 def test_groups_are_compared_in_all_pairs_or_against_one(cli: Cli, tmp_path: Path) -> None:
-    folder = sided(tmp_path / "sided")
-    every = saved(cli, tmp_path, folder, "-r", "bm25", "--mixed")
+    folder = two_model_folder(tmp_path / "sided")
+    every = saved_audit(cli, tmp_path, folder, "-r", "bm25", "--mixed")
     assert every.pairs == (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
-    swapped = saved(
+    swapped = saved_audit(
         cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm"
     )
     assert (swapped.pairs, swapped.groups) == (
         (("llm", "human"), ("gpt", "llm")),
         ("all", "human", "gpt", "llm"),
     )
-    result = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
+    result = saved_audit(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
     assert (result.pairs, result.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
-    assert saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest").tilts == result.tilts
+    assert (
+        saved_audit(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest").tilts == result.tilts
+    )
 
 
 def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -> None:
@@ -141,7 +140,7 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     )
     refused = cli("audit", folder, "-r", "bm25")
     assert refused.code == 2
-    result = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
+    result = saved_audit(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
     sentence = (
         "1 judgment for unknown documents and 2 judgments for unknown queries count only in the "
         "row 'all', in no group"
@@ -171,12 +170,12 @@ def test_statistics_card_and_controls_can_be_chosen(
     ]
     options += ["--set", "statistics.seed=3"]
     more = ("--card", "--controls", "--set", "check.near_identical=0.5")
-    result = saved(cli, tmp_path, toy_folder, *RANKERS, *options, *more)
+    result = saved_audit(cli, tmp_path, toy_folder, *RANKERS, *options, *more)
     assert {name: result.spec[name] for name in chosen} == chosen
     collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in RANKERS[1::2]]
-    expected = library(toy_folder, card=True, **chosen)
+    expected = library_audit(toy_folder, card=True, **chosen)
     runs = [ranker.rank(collection) for ranker in rankers]
-    assert same(result, rt.controls(collection, rankers, runs, expected, near=0.5))
+    assert equal_but_for_command(result, rt.controls(collection, rankers, runs, expected, near=0.5))
     assert result.spec["near"] == 0.5
 
 
@@ -192,7 +191,7 @@ def test_preset_sets_what_no_option_overrides(
     cli: Cli, toy_folder: Path, tmp_path: Path, options: str, spec: dict[str, str]
 ) -> None:
     pytest.importorskip("nltk")
-    result = saved(cli, tmp_path, toy_folder, *options.split())
+    result = saved_audit(cli, tmp_path, toy_folder, *options.split())
     assert {name: result.spec[name] for name in spec} == spec
 
 
@@ -200,11 +199,13 @@ def test_preset_dai_takes_its_recipe_measures_and_text(
     cli: Cli, toy_folder: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("nltk")
-    result = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25@5", "-r", "bm25(k1=1)")
+    result = saved_audit(
+        cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25@5", "-r", "bm25(k1=1)"
+    )
     assert result.runs == ("bm25:dai@5", "bm25:dai(k1=1.0)")
-    measures = [f"{name}@{cutoff}" for name in ("nDCG", "AP") for cutoff in (1, 3, 5)]
+    measures = ["nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5"]
     assert list(map(repr, result.measures)) == measures
-    single = saved(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25", "-m", "RR")
+    single = saved_audit(cli, tmp_path, toy_folder, "--preset", "dai", "-r", "bm25", "-m", "RR")
     assert list(map(repr, single.measures)) == ["RR"]
     refused = cli("audit", toy_folder, "-r", "bm25", "--preset", "day")
     message = (
@@ -257,7 +258,7 @@ def test_without_judgments_the_card_answers(cli: Cli, tmp_path: Path) -> None:
 def test_judgments_can_be_left_out_or_replaced_and_labels_added(
     cli: Cli, toy_folder: Path, tmp_path: Path
 ) -> None:
-    none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none")
+    none = saved_audit(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none")
     assert "ΔNDSR@20" in {estimate.name for estimate in none.card}, (
         "without judgments the card comes by itself"
     )
@@ -270,12 +271,12 @@ def test_judgments_can_be_left_out_or_replaced_and_labels_added(
         "score gap",
     ]
     file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
-    mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
+    mine = saved_audit(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
     assert mine.queries == ("q2",)
     table = write(
         tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nd3-llm,west\n"
     )
-    result = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
+    result = saved_audit(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
     assert result.groups == ("all", "east", "west")
     assert "2 documents without side, so in no group" in note_sentences(result.notes)
     assert result.spec["inputs"][-1]["path"] == str(table)
@@ -286,7 +287,9 @@ def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_pat
     file = write(tmp_path / "ranks.trec", "\n".join(lines) + "\n")
     table, qrels = labels(tmp_path), judgments(tmp_path)
     for first in ((toy_folder,), ("--groups", table, "--qrels", qrels)):
-        from_engine = saved(cli, tmp_path, *first, "--run", file, "--score-order", "rank", "--card")
+        from_engine = saved_audit(
+            cli, tmp_path, *first, "--run", file, "--score-order", "rank", "--card"
+        )
         assert from_engine.values[0, 0, :, 0].tolist() == [1, 0, 1]
         assert np.isnan(next(e.value for e in from_engine.card if e.estimand.key == "score gap"))
     result = cli("audit", "--groups", table, "--qrels", qrels, "--run", file, *QUICK)
@@ -313,7 +316,7 @@ def test_distances_are_audited_once_their_order_is_named(
             f"ranktilt: {file}: the scores rise along the given order in 2 of 2 lists; "
             "say how to order the results with --score-order ascending (smaller"
         )
-        audit = saved(cli, tmp_path, *first, "--run", file, "--score-order", "ascending")
+        audit = saved_audit(cli, tmp_path, *first, "--run", file, "--score-order", "ascending")
         values = {estimate.estimand.key: estimate.value for estimate in audit.card}
         assert values["twins"] == -1.0  # the llm's version is above in all four pairs
 
@@ -346,8 +349,8 @@ def test_output_is_the_report_of_the_same_audit(cli: Cli, toy_folder: Path, tmp_
     page, file = tmp_path / "new folder" / "report.html", tmp_path / "audit.json"
     result = cli("audit", toy_folder, *RANKERS, *QUICK, "-o", page, "--json", file)
     assert (result.code, result.err) == (0, "")
-    assert result.out == rt.table(library(toy_folder))
-    assert same(Audit.load(file), library(toy_folder))
+    assert result.out == rt.table(library_audit(toy_folder))
+    assert equal_but_for_command(Audit.load(file), library_audit(toy_folder))
     assert page.read_bytes() == rt.report(file, tmp_path / "again.html").read_bytes()
     assert explorers(page.read_text("utf-8"))[0]["runs"] == ["tfidf", "bm25(k1=0.9,b=0.4)@5"]
 
@@ -368,7 +371,7 @@ def test_the_report_ranks_nothing_again(
     assert len(importlib.import_module("audit_shop").calls) == 3
 
 
-def test_what_cannot_be_written_is_found_before_anything_is_ranked(
+def test_unwritable_output_is_refused_before_ranking(
     cli: Cli, toy_folder: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(toy_folder.parent)

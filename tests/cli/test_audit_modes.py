@@ -19,9 +19,9 @@ from ranktilt.data.labels.label_table import read_labels
 from ranktilt.data.labels.labels import labelled, with_labels
 from ranktilt.reporting.reload import reload, reload_sources
 from ranktilt.reporting.sentences.notes import note_sentences
-from tests.cli.conftest import Cli, sided
+from tests.cli.conftest import Cli, two_model_folder
 from tests.cli.conftest import refused as refused_by
-from tests.cli.test_audit import QUICK, RANKERS, saved
+from tests.cli.test_audit import QUICK, RANKERS, saved_audit
 from tests.refusals import refused
 from tests.toy import toy, write, write_run
 
@@ -29,28 +29,28 @@ from tests.toy import toy, write, write_run
 class TestSeveralModels:
     """A folder with the rewrites of two models, each audited with the originals alone."""
 
-    def test_each_is_what_a_folder_without_the_other_gives(self, cli: Cli, tmp_path: Path) -> None:
-        folder = sided(tmp_path / "sided")
+    def test_source_audit_equals_audit_of_two_sources(self, cli: Cli, tmp_path: Path) -> None:
+        folder = two_model_folder(tmp_path / "sided")
         result = cli("audit", folder, *RANKERS, *QUICK, "--json", tmp_path / "a.json")
         assert result.err == ""
         audits = SourceAudits.load(tmp_path / "a.json")
         assert [source.source for source in audits.sources] == ["gpt", "llm"]
         for part in reload_sources(audits).parts:
             (_, source) = part.audit.pairs[0]
-            pair_audit = saved(
+            pair_audit = saved_audit(
                 cli, tmp_path, folder, *RANKERS, "--source", "human", "--source", source
             )
             alone = tmp_path / source
-            save(Collection(*only(load(folder), source)), alone)
+            save(Collection(*frames_of_source(load(folder), source)), alone)
             assert part.audit.pairs == pair_audit.pairs == (("human", source),)
-            expected = saved(cli, tmp_path, alone, *RANKERS)
+            expected = saved_audit(cli, tmp_path, alone, *RANKERS)
             for audit in (part.audit, pair_audit):
                 assert np.array_equal(audit.values, expected.values, equal_nan=True)
                 assert audit.by_group().equals(expected.by_group())
             assert part.collection == load(alone)
 
-    def test_one_page_one_csv_and_one_folder_hold_all(self, cli: Cli, tmp_path: Path) -> None:
-        folder, page = sided(tmp_path / "sided"), tmp_path / "page.html"
+    def test_files_of_source_audits(self, cli: Cli, tmp_path: Path) -> None:
+        folder, page = two_model_folder(tmp_path / "sided"), tmp_path / "page.html"
         files = ("-o", page, "--save", tmp_path / "kept", "--per-query", tmp_path / "q.csv")
         result = cli("audit", folder, "-r", "bm25", *QUICK, *files, "--format", "csv")
         rows = pl.read_csv(io.StringIO(result.out))
@@ -72,7 +72,7 @@ class TestSeveralModels:
         assert "human | gpt" in (tmp_path / "again.html").read_text(encoding="utf-8")
 
     def test_card_and_controls_are_shown_for_each_source(self, cli: Cli, tmp_path: Path) -> None:
-        folder = sided(tmp_path / "sided")
+        folder = two_model_folder(tmp_path / "sided")
         result = cli("audit", folder, "-r", "bm25", *QUICK, "--card", "--controls")
         for source in ("gpt", "llm"):
             assert result.out.count(f"\nhuman against {source}:\n") == 1
@@ -81,7 +81,7 @@ class TestSeveralModels:
     def test_without_judgments_the_primary_question_has_a_table(
         self, cli: Cli, tmp_path: Path
     ) -> None:
-        folder = sided(tmp_path / "sided")
+        folder = two_model_folder(tmp_path / "sided")
         result = cli(
             "audit", folder, "-r", "bm25", "--qrels", "none", "--set", "statistics.resamples=100"
         )
@@ -89,7 +89,7 @@ class TestSeveralModels:
         assert "HeadToHead: human against each source" in result.out
 
     def test_sources_and_reference_are_chosen(self, cli: Cli, tmp_path: Path) -> None:
-        folder = sided(tmp_path / "sided")
+        folder = two_model_folder(tmp_path / "sided")
         words = ("audit", folder, "-r", "bm25", *QUICK, "--json", "-")
         content = json.loads(cli(*words, "--reference", "llm").out)
         assert content["reference"] == "llm"
@@ -104,18 +104,20 @@ class TestSeveralModels:
     def test_one_collection_by_name_or_for_its_groups(
         self, cli: Cli, tmp_path: Path, option: tuple[str, ...]
     ) -> None:
-        folder, run = sided(tmp_path / "sided"), tmp_path / "run.trec"
-        result = saved(cli, tmp_path, folder, "-r", "bm25", *option)
+        folder, run = two_model_folder(tmp_path / "sided"), tmp_path / "run.trec"
+        result = saved_audit(cli, tmp_path, folder, "-r", "bm25", *option)
         assert result.spec["collection"].get("without_sources") is None
         assert any(
             note.startswith("mixed: 3 sources") for note in note_sentences(result.notes)
         ) == (option[0] != "--by")
         assert cli("rank", folder, "-r", "bm25", "-o", run).code == 0
-        groups = saved(cli, tmp_path, folder, "--run", run).groups
+        groups = saved_audit(cli, tmp_path, folder, "--run", run).groups
         assert groups == ("all", "human", "gpt", "llm"), "a saved run stays as it was ranked"
 
 
-def only(collection: Collection, source: str) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+def frames_of_source(
+    collection: Collection, source: str
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Documents of people and of one source, queries, and judgments of these documents."""
     docs = collection.docs.filter(pl.col("source").is_in(["human", source]))
     return (
@@ -225,7 +227,7 @@ def test_a_run_and_a_list_are_audited_and_read_again(
     }
 
 
-def test_what_cannot_be_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_label_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = write(Path("l.csv"), "url,source\na,1\nb,0\n")
     runs = [rt.Run.load(write_run(Path("engine.trec"), {"q1": {"d": 1.0}}))]

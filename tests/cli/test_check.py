@@ -7,6 +7,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,9 @@ def test_every_limit_is_a_key_of_check(cli: Cli, tmp_path: Path) -> None:
         "near_identical": 0.7,
         "warn_above": 2,
     }
-    options = [part for key, value in limits.items() for part in ("--set", f"check.{key}={value}")]
+    options = list[str]()
+    for key, value in limits.items():
+        options += ["--set", f"check.{key}={value}"]
     saved = orjson.loads(cli("check", folder_of(tmp_path / "one"), "--json", "-", *options).out)
     assert saved["limits"] == limits
 
@@ -117,9 +120,7 @@ def test_limits_of_the_file_hold_and_set_wins_over_them(
         ("check.min_length_ratio=2", "expected min_length_ratio below max_length_ratio, got 2"),
     ],
 )
-def test_what_cannot_be_a_limit_is_refused(
-    cli: Cli, bed: Path, assignment: str, message: str
-) -> None:
+def test_limit_refusals(cli: Cli, bed: Path, assignment: str, message: str) -> None:
     refusal = cli("check", bed, "--set", assignment)
     assert (refusal.code, refusal.out) == (2, "")
     assert refusal.err.startswith(f"ranktilt: {message}")
@@ -225,7 +226,7 @@ def test_rankers_measures_and_the_difference_that_does_not_matter(cli: Cli, bed:
     code, out, _ = cli("check", bed, *options)
     assert code == 0
     rows = [r for r in csv.DictReader(io.StringIO(out)) if r["part"] == "effectiveness"]
-    assert {(r["run"], r["measure"]) for r in rows} == {(r, m) for r in rankers for m in measures}
+    assert {(row["run"], row["measure"]) for row in rows} == set(product(rankers, measures))
     assert {r["margin"] for r in rows} == {"0.1"}
 
 

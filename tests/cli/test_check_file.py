@@ -138,7 +138,7 @@ def test_answers_with_citations_are_described(cli: Cli, tmp_path: Path) -> None:
     assert f"Type: ranktilt cite {path} --groups PAGES.csv:id=url,source=COLUMN" in out
 
 
-def test_what_is_nothing_that_is_read_is_one_line(cli: Cli, tmp_path: Path) -> None:
+def test_unknown_file_is_one_line(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "table.xlsx"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")

@@ -45,7 +45,7 @@ def folder(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return tmp_path
 
 
-def serving(chance: Chance, **options: Any) -> Server:
+def citing_server(chance: Chance, **options: Any) -> Server:
     """Return a server whose model cites by chance."""
     return Server(
         lambda messages, _body: planted_answer(messages[-1]["content"], chance), **options
@@ -59,7 +59,7 @@ def words(server: Server, *more: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def fair_server() -> Iterator[Server]:
-    with serving(fair) as server:
+    with citing_server(fair) as server:
         yield server
 
 
@@ -102,7 +102,7 @@ def test_answers_are_audited_saved_and_never_asked_twice(
 
 def test_twins_and_labels_are_compared_and_gated(folder: Path, cli: Cli) -> None:
     options = ("--twins", "--show-label", "true", "--show-label", "swapped", *SETTINGS)
-    with serving(fond_of_human_label) as server:
+    with citing_server(fond_of_human_label) as server:
         done = cli(*words(server, *options, "--json", "e.json", "-o", "e.html"))
         assert len(server.requests) == QUERIES * 2 * 2
     assert done.code == 0, done.err
@@ -129,11 +129,11 @@ def test_twins_name_the_command_that_adds_labels(
 
 def test_faults_are_survived_and_what_is_missing_is_asked_again(folder: Path, cli: Cli) -> None:
     faults = Faults(share=0.3, kinds=("500", "drop", "malformed"))
-    with serving(fair, faults=faults) as server:
+    with citing_server(fair, faults=faults) as server:
         done = cli(*words(server, "--limit", "10", *SETTINGS))
         assert (done.code, len(server.answered)) == (0, 10)
     script = ["content-filter-400", *["too-long"] * 2]
-    with serving(fair, script=script) as server:
+    with citing_server(fair, script=script) as server:
         model = f"openai:tiny(base_url={server.url},concurrency=1)"
         options = ("--run", "mixed.trec", "--limit", "9", "--order", "ranked", *SETTINGS)
         done = cli("cite", "shop", "--llm", model, *options)
@@ -152,7 +152,7 @@ def test_long_documents_are_cut_until_the_prompt_fits(folder: Path, cli: Cli) ->
     docs = collection.docs.with_columns(text=long_texts)
     save(Collection(docs, collection.queries, collection.qrels), folder / "long")
     options = ("--run", "mixed.trec", "--limit", "12", *SETTINGS)
-    with serving(fair, context=1_200) as server:
+    with citing_server(fair, context=1_200) as server:
         model = f"openai:tiny(base_url={server.url})"
         done = cli("cite", "long", "--llm", model, *options)
         prompts = [body["messages"][-1]["content"] for body in server.answered]
@@ -163,7 +163,7 @@ def test_long_documents_are_cut_until_the_prompt_fits(folder: Path, cli: Cli) ->
         lengths = {len(document.text.split()) for document in shown_documents(prompt)}
         assert len(lengths) == 1, "all are cut to one length"
         assert lengths.pop() > 50
-    with serving(fair, context=10) as server:
+    with citing_server(fair, context=10) as server:
         model = f"openai:tiny(base_url={server.url})"
         nothing = cli("cite", "long", "--llm", model, *options)
     assert nothing.code == 2
@@ -171,7 +171,7 @@ def test_long_documents_are_cut_until_the_prompt_fits(folder: Path, cli: Cli) ->
 
 
 def test_unanswered_requests_end_with_1_and_are_asked_again(folder: Path, cli: Cli) -> None:
-    with serving(fair, script=["503", None, "503"]) as server:
+    with citing_server(fair, script=["503", None, "503"]) as server:
         model = f"openai:tiny(base_url={server.url},concurrency=1,retries=0)"
         options = ("--run", "mixed.trec", "--limit", "8", "--json", "a.json", *SETTINGS)
         done = cli("cite", "shop", "--llm", model, *options)
@@ -334,15 +334,13 @@ short.moves = {"words": -1}
 BY_FACTOR = ("--run", "things.trec", "--context", "6", "--repeats", "2", "--by-factor")
 
 
-def fond_of_short(document: Document) -> float:
+def prefers_short_texts(document: Document) -> float:
     """Cite shortened texts more often."""
     return 0.25 if "sleep" in document.text else 0.75
 
 
-def test_factors_of_versions_are_compared_and_saved_answers_say_the_same(
-    versions_folder: Path, cli: Cli
-) -> None:
-    with serving(fond_of_short) as server:
+def test_by_factor_agrees_for_saved_answers(versions_folder: Path, cli: Cli) -> None:
+    with citing_server(prefers_short_texts) as server:
         model = f"openai:tiny(base_url={server.url})"
         options = (*BY_FACTOR, "--save-answers", "a.jsonl", "--json", "f.json", "-o", "f.html")
         done = cli("cite", "versions", "--llm", model, *options)
@@ -375,7 +373,7 @@ def test_factors_of_versions_are_compared_and_saved_answers_say_the_same(
 def test_options_that_factors_do_not_read_are_refused(
     versions_folder: Path, cli: Cli, options: tuple[str, ...], message: str
 ) -> None:
-    with serving(fair) as server:
+    with citing_server(fair) as server:
         model = f"openai:tiny(base_url={server.url})"
         refusal = refused(cli, "cite", "versions", "--llm", model, *BY_FACTOR, *options)
         assert refusal.startswith(message)

@@ -30,7 +30,7 @@ CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Path:
+def folder_with_escapes(tmp_path: Path) -> Path:
     """The toy, with an escape sequence in every id, source and text."""
     rows = [
         {
@@ -43,7 +43,9 @@ def hostile(tmp_path: Path) -> Path:
         for doc in raw_docs(side)
     ]
     queries = [{"_id": row["_id"] + BAD, "text": row["text"] + BAD} for row in raw_queries()]
-    qrels = [(q + BAD, f"{d}-{s}{BAD}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]
+    qrels = list[tuple[str, str, int]]()
+    for query, name, grade in raw_qrels():
+        qrels += [(query + BAD, f"{name}-{side}{BAD}", grade) for side in ("human", "llm")]
     return write_beir(tmp_path / f"hostile{BAD}", docs=rows, queries=queries, qrels=qrels)
 
 
@@ -64,16 +66,16 @@ def hostile(tmp_path: Path) -> Path:
     ),
 )
 def test_no_escape_is_printed(
-    cli: Cli, hostile: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+    cli: Cli, folder_with_escapes: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    monkeypatch.chdir(hostile.parent)
-    _, out, err = cli(*(part or hostile for part in arguments))
+    monkeypatch.chdir(folder_with_escapes.parent)
+    _, out, err = cli(*(part or folder_with_escapes for part in arguments))
     assert "x1b]0;" in out + err
     assert not CONTROLS.findall(out + err)
 
 
 def test_a_terminal_is_sent_colours_and_nothing_else(
-    hostile: Path, monkeypatch: pytest.MonkeyPatch
+    folder_with_escapes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "50")):
         monkeypatch.setenv(name, value)
@@ -81,7 +83,9 @@ def test_a_terminal_is_sent_colours_and_nothing_else(
         stream = Terminal()
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(
-            sys, "argv", ["ranktilt", "audit", str(hostile), *BM25, "--card", "--format", format]
+            sys,
+            "argv",
+            ["ranktilt", "audit", str(folder_with_escapes), *BM25, "--card", "--format", format],
         )
         with pytest.raises(SystemExit):
             main()
@@ -170,7 +174,7 @@ class Panic(BaseException):
     """As a library written in Rust raises it."""
 
 
-def test_what_gate_says_is_never_said_by_a_crash(
+def test_crash_never_returns_code_of_gate(
     cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases: list[tuple[BaseException, int, str]] = [
@@ -346,7 +350,7 @@ def test_an_option_of_one_value_is_refused_twice(command: Command, cli: Cli) -> 
         assert refusal == f"{last} is given twice, but takes one value: keep one of them"
 
 
-def test_what_may_be_repeated_still_may(cli: Cli, toy_folder: Path) -> None:
+def test_repeatable_options(cli: Cli, toy_folder: Path) -> None:
     assert cli("audit", toy_folder, *BM25, "-r", "tfidf").code == 0
     refusal = refused(cli, "audit", toy_folder, "--groups", "a", "--groups", "b", "--groups", "c")
     assert refusal == "--groups is given twice, but takes one value: keep one of them"

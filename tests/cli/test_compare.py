@@ -1,7 +1,7 @@
 """ranktilt compare and gate: what two audits, or one and a limit, decide."""
 
 import json
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -122,7 +122,7 @@ def test_verdicts_and_codes(
 ) -> None:
     files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
     paths = {option: saved[name].parent / "made" / "here" / file for option, file in files.items()}
-    written = [part for pair in paths.items() for part in pair]
+    written = chain.from_iterable(paths.items())
     result = cli("gate", saved[name], *(saved.get(o, o) for o in more), *QUICK, *written)
     assert (result.code, result.err) == (code, "")
     assert result.out.splitlines()[-1].endswith(last)

@@ -97,7 +97,7 @@ def test_judgments_of_ones_own_are_saved_under_their_name(
 @pytest.mark.parametrize(
     "verb", [("load", "hub:nobody/nothing"), ("build", "nq320k", "no-dev.jsonl")]
 )
-def test_what_cannot_be_written_is_found_before_any_reading(
+def test_unwritable_output_is_refused_before_reading(
     cli: Cli, tmp_path: Path, verb: tuple[str, ...]
 ) -> None:
     (closed := tmp_path / "closed").mkdir()

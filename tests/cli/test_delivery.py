@@ -83,7 +83,7 @@ def command(inputs: dict[str, Path], verb: str) -> list[str]:
 
 @each_verb
 @pytest.mark.parametrize("form", ["table", "markdown", "csv"])
-def test_what_is_printed_is_the_librarys(
+def test_printed_result_is_the_librarys(
     cli: Cli, command: list[str], verb: str, form: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "new folder" / "found.json"
@@ -181,7 +181,7 @@ def test_a_terminal_gets_a_bar(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stream = Terminal()
-    monkeypatch.setattr(notes, "_DELAY", 0.1)
+    monkeypatch.setattr(notes, "_BAR_DELAY", 0.1)
     monkeypatch.setattr(sys, "stderr", stream)
     for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "20")):
         monkeypatch.setenv(name, value)

@@ -22,7 +22,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["audit", str(folder / "bundled"), "-m", "nDCG@10", "--quiet"]
     words_of_two = [*words, "-r", "bm25", "-r", "ours=tfidf", "--json", str(folder / "two.json")]
     assert run(words_of_two) == 0
-    lines = [f"q{query} Q0 d{rank} {rank} {-rank} tag" for query in range(12) for rank in range(9)]
+    lines = list[str]()
+    for query in range(12):
+        lines += [f"q{query} Q0 d{rank} {rank} {-rank} tag" for rank in range(9)]
     (folder / "run.trec").write_text("\n".join(lines) + "\n")
     rows = [f"d{rank},{'ai' if rank % 2 else 'human'},{rank}" for rank in range(9)]
     (folder / "labels.csv").write_text("\n".join(["doc_id,source,words", *rows]) + "\n")
@@ -141,7 +143,7 @@ def test_audits_of_several_sources_are_explained_and_not_mitigated(
     assert words[:2] == ["explain", str(tmp_path / "three")]
 
 
-def test_other_json_is_refused_by_its_name(
+def test_json_of_another_kind_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "other.json").write_text('{"a": 1}')

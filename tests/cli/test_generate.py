@@ -360,7 +360,7 @@ def test_a_named_one_keeps_judgments(
 
 
 @pytest.mark.parametrize("verb", [("check",), ("check", "-r", "bm25")])
-def test_what_comes_next_needs_no_judgments(
+def test_next_step_needs_no_judgments(
     cli: Cli, server: Server, folder: Path, verb: tuple[str, ...]
 ) -> None:
     (folder / "qrels" / "test.tsv").unlink()

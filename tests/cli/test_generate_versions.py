@@ -69,9 +69,7 @@ def test_cells_are_drawn_and_documents_limited(cli: Cli, folder: Path, tmp_path:
     assert (read.spec["design"]["cells"], read.spec["design"]["seed"]) == (2, 4)
 
 
-def test_each_text_is_asked_for_once_and_resumed(
-    cli: Cli, server: Server, folder: Path, tmp_path: Path
-) -> None:
+def test_versions_are_resumed(cli: Cli, server: Server, folder: Path, tmp_path: Path) -> None:
     output, prompt = (
         tmp_path / "out",
         write(tmp_path / "turned.txt", "Please rewrite the following text: {text}"),

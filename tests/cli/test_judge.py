@@ -201,9 +201,7 @@ def test_a_model_grades_and_is_audited(
         ),
     ],
 )
-def test_what_cannot_be_judged_is_refused(
-    files: Path, cli: Cli, options: str, message: str
-) -> None:
+def test_judge_refusals(files: Path, cli: Cli, options: str, message: str) -> None:
     (files / "empty").mkdir()
     assert message in refused(cli, "judge", *shlex.split(options))
 

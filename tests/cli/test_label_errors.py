@@ -91,9 +91,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("typed", REFUSALS)
-def test_what_cannot_be_corrected_is_one_line(
-    cli: Cli, labelled: Path, typed: tuple[str, ...]
-) -> None:
+def test_label_error_refusals(cli: Cli, labelled: Path, typed: tuple[str, ...]) -> None:
     options = words(labelled, *typed)
     if "--by" in typed:
         position = options.index("--reference")

@@ -53,7 +53,7 @@ def save_splits(folder: Path) -> None:
         judgments.write_csv(test.with_name(f"{name}.tsv"), separator="\t")
 
 
-def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
+def test_printed_formula_can_be_typed(cli: Cli, bundled: Path) -> None:
     options = (
         "--margin",
         "30",
@@ -370,7 +370,9 @@ def test_a_study_of_training_is_written(
     answered_folder(tmp_path / "qa")
     values = "steps=2 batch=8 max_query_tokens=6 max_document_tokens=16 seed=4 positives=all"
     values += " warmup_steps=1 statistics.resamples=100"
-    few = [part for value in values.split() for part in ("--set", value)]
+    few = list[str]()
+    for value in values.split():
+        few += ["--set", value]
     code, out, err = cli(
         "train",
         "study",
@@ -420,7 +422,7 @@ def test_a_study_of_training_is_written(
     assert "| qa-test (human responses) |" in table
 
 
-def test_what_is_named_behind_a_collection() -> None:
+def test_zero_shot_options() -> None:
     assert read_zero_shot("irds:x/y") == ZeroShot("irds:x/y")
     zero_shot = ZeroShot("a", qrels="q", candidates="c", name="n")
     assert read_zero_shot("a,qrels=q,candidates=c,name=n") == zero_shot

@@ -76,7 +76,7 @@ def test_mitigate_calls_a_ranker_by_its_name(
 
 
 @pytest.mark.long
-def test_mitigate_calls_a_run_by_its_name_in_files_and_next_commands(
+def test_mitigate_keeps_name_of_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -242,7 +242,7 @@ def test_steps_carry_what_they_need_to_run(
         ("data load lone -o copy", []),
     ],
 )
-def test_what_was_ranked_or_loaded_is_audited_or_checked(
+def test_next_step_after_rank_and_load(
     cli: Cli, here: Path, command: str, steps: list[str]
 ) -> None:
     code, _, err = cli(*shlex.split(command))

@@ -18,7 +18,7 @@ SCORES = {"d1": 3.0, "d2": 2.0, "d3": 1.0}
 Scores = Callable[[int], dict[str, float]]
 
 
-def tied(query: int) -> dict[str, float]:
+def equal_scores(query: int) -> dict[str, float]:
     return dict.fromkeys(SCORES, 0.5)
 
 
@@ -26,8 +26,8 @@ def copies(query: int) -> dict[str, float]:
     return SCORES
 
 
-def tied_in(count: int) -> Scores:
-    return lambda query: tied(query) if query < count else SCORES
+def equal_scores_in(count: int) -> Scores:
+    return lambda query: equal_scores(query) if query < count else SCORES
 
 
 def trec_lines(scores: Scores) -> Iterator[str]:
@@ -67,19 +67,19 @@ class Case:
 CASES = [
     Case(
         name="all lists tied",
-        lines=lambda: trec_lines(tied),
+        lines=lambda: trec_lines(equal_scores),
         code=3,
         reason="all documents have the same score in 40 of 40 lists",
     ),
     Case(
         name="most lists tied",
-        lines=lambda: trec_lines(tied_in(21)),
+        lines=lambda: trec_lines(equal_scores_in(21)),
         code=3,
         reason="all documents have the same score in 21 of 40 lists",
     ),
     Case(
         name="half of the lists tied",
-        lines=lambda: trec_lines(tied_in(20)),
+        lines=lambda: trec_lines(equal_scores_in(20)),
         code=0,
     ),
     Case(
@@ -127,7 +127,7 @@ def test_growth_of_a_run_that_cannot_vary_is_inconclusive(cli: Cli, tmp_path: Pa
     ]
     qrels.write_text("\n".join(judged) + "\n")
     saved = {}
-    for name, scores in (("dead", tied), ("live", copies)):
+    for name, scores in (("dead", equal_scores), ("live", copies)):
         run = write_lines(tmp_path / f"{name}.trec", trec_lines(scores))
         saved[name] = tmp_path / f"{name}.json"
         options = ("-m", "nDCG@3", "--qrels", qrels, *QUICK, "--json", saved[name])
@@ -183,7 +183,8 @@ def test_identical_runs_are_said_to_be(cli: Cli, tmp_path: Path) -> None:
         tmp_path / "second.trec", (line.replace(" run", " two") for line in doubled)
     )
     third = write_lines(
-        tmp_path / "third.trec", (line.replace(" run", " three") for line in trec_lines(tied))
+        tmp_path / "third.trec",
+        (line.replace(" run", " three") for line in trec_lines(equal_scores)),
     )
     runs = [argument for run in (first, second, third) for argument in ("--run", run)]
     printed = cli("audit", *runs, "--groups", labels, *QUICK).out

@@ -27,12 +27,13 @@ MATCHES = {
 """What shares a word with each of the toy's queries: by hand."""
 
 
-def found_in(file: Path) -> dict[str, set[str]]:
-    lines = [line.split() for line in file.read_text().splitlines()]
-    return {
-        query: {line[2] for line in lines if line[0] == query}
-        for query in {line[0]: None for line in lines}
-    }
+def documents_by_query(file: Path) -> dict[str, set[str]]:
+    """Retrieved documents of each query of a run in TREC format."""
+    documents: dict[str, set[str]] = {}
+    for line in file.read_text().splitlines():
+        query, _, document, *_ = line.split()
+        documents.setdefault(query, set()).add(document)
+    return documents
 
 
 def files(folder: Path) -> list[str]:
@@ -77,7 +78,7 @@ def test_the_run_is_the_rankers_and_a_sidecar_says_how(
     }
 
 
-def numbers(cli: Cli, *arguments: object) -> list[dict[str, object]]:
+def audit_rows(cli: Cli, *arguments: object) -> list[dict[str, object]]:
     """Everything an audit says of its one run, without the run's name."""
     rows = csv.DictReader(
         io.StringIO(cli("audit", *map(str, arguments), *QUICK, "--format", "csv").out)
@@ -93,7 +94,7 @@ def test_the_next_command_gives_the_same_audit(
     err = cli("rank", toy_folder, "-r", spec, "-o", f"{folder}/run.trec").err
     command = shlex.split(err.splitlines()[-1].removeprefix("Audit it: "))
     assert command[:2] == ["ranktilt", "audit"]
-    later, now = numbers(cli, *command[2:]), numbers(cli, toy_folder, "-r", spec)
+    later, now = audit_rows(cli, *command[2:]), audit_rows(cli, toy_folder, "-r", spec)
     assert later == now
 
 
@@ -173,14 +174,14 @@ def test_judgments_of_file_or_split_choose_queries(cli: Cli, tmp_path: Path) -> 
     folder = write_cocktail(tmp_path / "c", qrels=[("q2", "d2", 1)])
     cli("rank", folder, "-r", "bm25", "-o", tmp_path / "judged.trec")
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "all.trec", "--qrels", "none").err
-    assert set(found_in(tmp_path / "judged.trec")) == {"q2"}
-    assert found_in(tmp_path / "all.trec") == MATCHES
+    assert set(documents_by_query(tmp_path / "judged.trec")) == {"q2"}
+    assert documents_by_query(tmp_path / "all.trec") == MATCHES
     assert err.endswith(f"--run {tmp_path / 'all.trec'} --qrels none\n")
     other_queries = write(tmp_path / "other.tsv", tsv([("q3", "d3", 1)]))
     write(folder / "qrels" / "dev.tsv", tsv([("q1", "d1", 1)]))
     for option, value, query in (("--qrels", str(other_queries), "q3"), ("--split", "dev", "q1")):
         err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "run.trec", option, value).err
-        assert set(found_in(tmp_path / "run.trec")) == {query}
+        assert set(documents_by_query(tmp_path / "run.trec")) == {query}
         assert err.endswith(f" {option} {value}\n")
 
 

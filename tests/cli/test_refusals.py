@@ -11,7 +11,7 @@ import pytest
 import ranktilt as rt
 from tests.auditing.test_gate import LEVEL
 from tests.auditing.test_pairwise import people
-from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, sided
+from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, two_model_folder
 from tests.toy import raw_docs, write, write_beir, write_cocktail, write_run
 
 AUDIT = [
@@ -441,7 +441,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_beir(folder / "lone", docs=raw_docs())
     with (write_cocktail(folder / "broken") / "corpus" / "human.jsonl").open("a") as stream:
         stream.write('{"_id": "d4"\n')
-    sided(folder / "three")
+    two_model_folder(folder / "three")
     hot = {"human": raw_docs(), "llm-tmp0.2": raw_docs("llm"), "llm-tmp1.0": raw_docs("llm")}
     write_cocktail(folder / "hot", corpora=hot)
     rt.save(people(queries=2, per_gender=2), folder / "people")
@@ -489,7 +489,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [(f"{verb} {rest}", words) for verb, rows in REFUSALS.items() for rest, words in rows],
 )
 @pytest.mark.usefixtures("no_key")
-def test_it_is_one_line(
+def test_refusal_is_one_line(
     cli: Cli, inputs: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: str
 ) -> None:
     monkeypatch.chdir(inputs)

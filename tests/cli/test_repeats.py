@@ -49,13 +49,13 @@ def words(folder: Path, *runs: str) -> list[str]:
     return ["audit", *inputs, *QUICK]
 
 
-def three(folder: Path) -> list[str]:
+def repeat_options(folder: Path) -> list[str]:
     return [f"e={folder / f'{number}.trec'}" for number in (1, 2, 3)]
 
 
 def test_audit_of_repeats_is_printed_and_made_again(cli: Cli, folder: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
-    printed = cli(*words(folder, *three(folder)), "--json", str(first))
+    printed = cli(*words(folder, *repeat_options(folder)), "--json", str(first))
     assert printed.code == 0, printed.err
     assert "e is the mean of 3 repeats: of the variance of Relative Δ nDCG@10," in printed.out
     assert cli("audit", first, "--quiet", "--json", second).code == 0
@@ -67,7 +67,7 @@ def test_audit_of_repeats_is_printed_and_made_again(cli: Cli, folder: Path, tmp_
 
 def test_file_of_repeats_is_three_files(cli: Cli, folder: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
-    assert cli(*words(folder, *three(folder)), "--json", str(first)).code == 0
+    assert cli(*words(folder, *repeat_options(folder)), "--json", str(first)).code == 0
     assert cli(*words(folder, f"e={folder / 'all.trec'}"), "--json", str(second)).code == 0
     audits = [json.loads(path.read_text()) for path in (first, second)]
     assert audits[0]["tilts"] == audits[1]["tilts"]
@@ -76,7 +76,7 @@ def test_file_of_repeats_is_three_files(cli: Cli, folder: Path, tmp_path: Path) 
 
 def test_page_has_tables_of_repeats(cli: Cli, folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    assert cli(*words(folder, *three(folder)), "-o", str(page)).code == 0
+    assert cli(*words(folder, *repeat_options(folder)), "-o", str(page)).code == 0
     text = page.read_text()
     assert "Repeats of one engine" in text
     assert "Standard error with other numbers of repeats" in text
@@ -103,7 +103,7 @@ def test_other_verbs_refuse_a_file_of_repeats(cli: Cli, folder: Path) -> None:
 def test_explain_and_mitigate_ask_for_one_repeat(cli: Cli, folder: Path, tmp_path: Path) -> None:
     audit = tmp_path / "audit.json"
     single = str(folder / "1.trec")
-    assert cli(*words(folder, *three(folder)), "--json", str(audit)).code == 0
+    assert cli(*words(folder, *repeat_options(folder)), "--json", str(audit)).code == 0
     for verb in ("explain", "mitigate"):
         printed = cli(verb, audit)
         assert printed.code == 2
@@ -122,7 +122,7 @@ def test_explain_and_mitigate_leave_out_runs_with_repeats(
 ) -> None:
     audit = tmp_path / "audit.json"
     single = f"single={folder / '1.trec'}"
-    assert cli(*words(folder, *three(folder), single), "--json", str(audit)).code == 0
+    assert cli(*words(folder, *repeat_options(folder), single), "--json", str(audit)).code == 0
     printed = cli("mitigate", audit)
     assert printed.code == 0
     assert "'e': left out, because mitigate reads one ranking of each query" in printed.err
@@ -139,7 +139,7 @@ def test_pairs_of_three_groups_are_named(cli: Cli, folder: Path, tmp_path: Path)
     rows = [f"d{number},{('ai', 'human', 'mixed')[number % 3]}" for number in range(DOCUMENTS)]
     labels = tmp_path / "labels.csv"
     labels.write_text("\n".join(["doc_id,source", *rows]) + "\n")
-    runs = [word for run in three(folder) for word in ("--run", run)]
+    runs = [word for run in repeat_options(folder) for word in ("--run", run)]
     printed = cli("audit", "--groups", labels, *runs, "--set", "statistics.resamples=300")
     for pair in ("human | ai", "human | mixed", "ai | mixed"):
         assert f"e is the mean of 3 repeats: of the variance of Share@10 ({pair})," in printed.out

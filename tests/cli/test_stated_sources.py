@@ -33,22 +33,22 @@ NO_SOURCE = "nothing to compare: the 6 documents have no source"
 
 
 @pytest.fixture
-def one_left(tmp_path: Path) -> Path:
+def folder_with_one_group(tmp_path: Path) -> Path:
     return write_beir(tmp_path / "one", docs=docs(source=(None, "ai")), qrels=QRELS)
 
 
 @pytest.fixture
-def flagged(tmp_path: Path) -> Path:
+def folder_with_flags(tmp_path: Path) -> Path:
     return write_beir(tmp_path / "flagged", docs=docs(is_ai=(False, True)), qrels=QRELS)
 
 
-def test_one_group_left_is_measured_and_compared_with_nothing(
-    cli: Cli, one_left: Path, tmp_path: Path
+def test_single_group_is_measured_without_pairs(
+    cli: Cli, folder_with_one_group: Path, tmp_path: Path
 ) -> None:
-    assert cli("rank", one_left, "-r", "bm25", "-o", tmp_path / "run.trec").code == 0
+    assert cli("rank", folder_with_one_group, "-r", "bm25", "-o", tmp_path / "run.trec").code == 0
     for ranked in (("-r", "bm25"), ("--run", tmp_path / "run.trec")):
         code, out, err = cli(
-            "audit", one_left, *ranked, "-m", "nDCG@10", "--json", tmp_path / "a.json"
+            "audit", folder_with_one_group, *ranked, "-m", "nDCG@10", "--json", tmp_path / "a.json"
         )
         assert code == 0
         assert [row.split()[0] for row in out.splitlines() if row.startswith("   ")] == [
@@ -65,26 +65,25 @@ def test_one_group_left_is_measured_and_compared_with_nothing(
     )
 
 
-def test_check_of_one_group_left(cli: Cli, one_left: Path) -> None:
-    code, out, err = cli("check", one_left)
+def test_check_of_one_group_left(cli: Cli, folder_with_one_group: Path) -> None:
+    code, out, err = cli("check", folder_with_one_group)
     assert code == 3
     assert "Nothing is compared: only source 'ai' is left" in out
     assert "3 documents without source, so in no group" in out + err
     assert "(no source)" in out
 
 
-def test_column_that_could_name_the_source_is_named(cli: Cli, flagged: Path) -> None:
-    way = (
-        f"{NO_SOURCE}; column 'is_ai' (false, true) could name it: ranktilt audit {flagged} "
-        "--by "
-        "is_ai"
+def test_column_that_could_name_the_source_is_named(cli: Cli, folder_with_flags: Path) -> None:
+    advice = (
+        f"{NO_SOURCE}; column 'is_ai' (false, true) could name it: ranktilt audit "
+        f"{folder_with_flags} --by is_ai"
     )
-    assert way in line(cli, "audit", flagged, "-r", "bm25")
-    code, out, err = cli("check", flagged)
+    assert advice in line(cli, "audit", folder_with_flags, "-r", "bm25")
+    code, out, err = cli("check", folder_with_flags)
     assert code == 3
     assert "Nothing is compared: no document names its source." in out
-    assert f"ranktilt audit {flagged} --by is_ai" in out + err
-    assert cli("audit", flagged, "--by", "is_ai", "-r", "bm25", "-m", "nDCG@10").code == 0
+    assert f"ranktilt audit {folder_with_flags} --by is_ai" in out + err
+    assert cli("audit", folder_with_flags, "--by", "is_ai", "-r", "bm25", "-m", "nDCG@10").code == 0
 
 
 def test_plain_folder_ranks_and_is_measured_as_a_whole(cli: Cli, tmp_path: Path) -> None:
@@ -122,15 +121,20 @@ def test_rewrite_names_the_side_that_it_was_told(
 
 
 def test_load_names_the_source_of_documents_without_one(
-    cli: Cli, one_left: Path, tmp_path: Path
+    cli: Cli, folder_with_one_group: Path, tmp_path: Path
 ) -> None:
-    assert cli("data", "load", one_left, "--source", "human", "-o", tmp_path / "named").code == 0
+    assert (
+        cli(
+            "data", "load", folder_with_one_group, "--source", "human", "-o", tmp_path / "named"
+        ).code
+        == 0
+    )
     rows = [
         json.loads(row) for row in (tmp_path / "named" / "corpus.jsonl").read_text().splitlines()
     ]
     assert [row["source"] for row in rows] == ["human"] * 3 + ["ai"] * 3
     again = ("data", "load", tmp_path / "named", "--source", "human", "-o", tmp_path / "again")
     assert line(cli, *again) == "--source human: every document has a source already; omit it"
-    assert line(cli, "data", "load", one_left, "--source", " ", "-o", tmp_path / "x").startswith(
-        "--source expects a name"
-    )
+    assert line(
+        cli, "data", "load", folder_with_one_group, "--source", " ", "-o", tmp_path / "x"
+    ).startswith("--source expects a name")

@@ -79,7 +79,7 @@ def test_an_empty_cache(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
+def test_doctor_shows_cache(cli: Cli, filled_cache: Path) -> None:
     lines = cache_lines(cli)
     assert lines[0] == f"Cache, {filled_cache}: 260 kB"
     assert lines[4].split() == ["embeddings", "two", "259", "kB", "today"]
@@ -132,7 +132,7 @@ def test_prune_removes_this(
     assert entries(cli) == left
 
 
-def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) -> None:
+def test_paid_answers_are_pruned_by_name_only(cli: Cli, filled_cache: Path) -> None:
     about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
     write(filled_cache / "llm" / "x" / "about.json", json.dumps(about).encode())
     with Journal(filled_cache / "llm" / "x") as journal:
@@ -193,7 +193,7 @@ def test_without_a_file_everything_is_as_by_default(
     assert settings["OPENAI_API_KEY"] == (None, "default")
 
 
-def test_each_setting_says_where_it_comes_from(
+def test_doctor_names_source_of_settings(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -278,7 +278,7 @@ def test_extras_are_listed_with_contents_and_all_are_known(
     extras = {
         match["extra"]
         for line in requires("ranktilt") or ()
-        if (match := module.OF_EXTRA.match(line))
+        if (match := module.EXTRA_REQUIREMENT.match(line))
     }
     assert extras - {"dev", "bench", "docs"} == set(module.PURPOSES)
 
@@ -504,9 +504,7 @@ def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> 
         ),
     ],
 )
-def test_what_cannot_be_replayed_is_one_line(
-    log_folder: Path, cli: Cli, arguments: str, message: str
-) -> None:
+def test_replay_refusals(log_folder: Path, cli: Cli, arguments: str, message: str) -> None:
     Path("named.json").write_text(
         json.dumps([{"query": "clocks", "hits": [{"docid": "d", "content": "t"}]}])
     )

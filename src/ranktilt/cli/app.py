@@ -1,4 +1,7 @@
-"""The root of the command line: its panels, its help page, and how a verb joins it."""
+"""The root of the command line: its panels, its help page, and how a verb joins it.
+
+A *panel* is a part of a help page with a title: a list of commands or of options.
+"""
 
 from __future__ import annotations
 
@@ -57,20 +60,24 @@ HELP_ALL = "--help-all"
 _EVERYWHERE = "Every command also takes --set KEY=VALUE, --quiet, --device …; see ranktilt --help."
 """Last line of a verb's help."""
 EXAMPLE = "  $ ranktilt "
-"""How a line of a usage begins that shows a whole command."""
+"""Beginning of each line of a usage that shows a whole command."""
 Verb = TypeVar("Verb", bound=Callable[..., Any])
-"""A function that is a verb."""
+"""A function that becomes a verb, which is a command such as ``audit``."""
 Options = TypeVar("Options")
 """A class of options."""
 
 
 class HelpPage(DefaultFormatter):
-    """Panels with a rule above each; seldom used and machine options only where they belong."""
+    """Panels with a rule above each.
+
+    Seldom used options appear with ``--help-all`` alone, and the options of the machine on the page
+    of ``ranktilt`` alone.
+    """
 
     shows_all = False
-    """Whether ``--help-all`` was typed."""
+    """Whether seldom used options are shown: ``--help-all`` was typed."""
     shows_machine = False
-    """Whether this is the page of ``ranktilt`` itself."""
+    """Whether the machine's options are shown: this is the page of ``ranktilt`` itself."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         """Print a panel, unless this page leaves it out."""
@@ -90,7 +97,10 @@ class HelpPage(DefaultFormatter):
     def render_description(
         self, console: Console, options: ConsoleOptions, description: Any
     ) -> None:
-        """Print the paragraphs, each filled to the width, whatever the docstring's line breaks."""
+        """Print the paragraphs, each filled to the width of the page.
+
+        The line breaks of a docstring are those of its source file.
+        """
         with console.capture() as capture:
             console.print(description, soft_wrap=True)
         for paragraph in capture.get().strip().split("\n\n"):
@@ -112,7 +122,8 @@ def _app(name: str, summary: str, **settings: Any) -> App:
         help_format="plaintext",
         help_formatter=HELP_PAGE,
         group_arguments=ARGUMENTS,
-        suppress_keyboard_interrupt=False,  # the end says what is kept
+        # Ctrl-C reaches `main`, which says that finished work is kept.
+        suppress_keyboard_interrupt=False,
         group_parameters=OTHER,
         group_commands=Group("Commands", sort_key=9),
         default_parameter=Parameter(negative=(), show_default=False, show_choices=True),
@@ -126,7 +137,7 @@ app = _app(
     version=f"ranktilt {__version__}",
     usage="Usage: ranktilt COMMAND [OPTIONS]",
 )
-"""The command, to which verbs are added."""
+"""The root of all commands, to which verbs are added."""
 app.meta.suppress_keyboard_interrupt = False
 app["--help"].group = OTHER
 app["--version"].group = OTHER
@@ -160,8 +171,10 @@ def percentage(_kind: object, tokens: Sequence[Token]) -> float:
 def resolve_types(kind: type[Options]) -> type[Options]:
     """Let a dataclass of options inherit from one of another module.
 
-    The parser reads the types of ``__init__``, whose texts it looks up in the module of the
-    subclass alone; here they are looked up where each field stands.
+    The parser reads the types of the parameters of ``__init__``. They are texts
+    (``from __future__ import annotations``), which it would evaluate in the module of the subclass
+    alone, where names of the other module are unknown. Here each is evaluated in the module that
+    declares its field.
     """
     kind.__init__.__annotations__.update(get_type_hints(kind, include_extras=True))
     return kind
@@ -184,8 +197,8 @@ def verb(
 ) -> Callable[[Verb], Verb]:
     """Make a function a command.
 
-    Its docstring is the description, its parameters the options; an exit code that it returns ends
-    the process.
+    Its docstring is the description of the help page, and its parameters are the options. The
+    process ends with the exit code that it returns.
 
     Parameters
     ----------
@@ -196,11 +209,11 @@ def verb(
     arguments : str
         The positional arguments as the usage shows them, such as ``NEW.json [OLD.json]``.
     panel : Group, optional
-        The panel of the parent's help page under which it is listed.
+        The panel of the parent's help page that lists it.
     order : int, optional
         Its place among the commands of the panel; alphabetical by default.
     parent : App
-        What it is a command of.
+        The root, or the group that the command belongs to.
     """
     words = [word for word in ("ranktilt", *_path(parent), name, arguments, "[OPTIONS]") if word]
     usage = "\n".join(["Usage: " + " ".join(words), "", *(EXAMPLE + line for line in examples)])

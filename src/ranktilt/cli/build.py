@@ -1,4 +1,8 @@
-"""``ranktilt data build``: published collections from their files; a command a builder."""
+"""``ranktilt data build``: published collections from their files, a command for each builder.
+
+A *builder* is a function that makes a collection from the files that a paper published; other
+packages may have builders too.
+"""
 
 from __future__ import annotations
 
@@ -26,35 +30,37 @@ _USAGE = "Usage: ranktilt data build"
 """Beginning of the usage."""
 _OPTIONS = Group("Options", sort_key=11)
 """Panel of a builder's options."""
-_TAKEN = ("assignments", "debug", "device", "executor", "memory", "output", "quiet", "threads")
-"""Options of the machine, and ``-o``."""
+_RESERVED = ("assignments", "debug", "device", "executor", "memory", "output", "quiet", "threads")
+"""Names that no parameter of a builder may have: options of the machine, and ``-o``."""
 _PLACEHOLDERS = {int: "N", float: "X", Path: "FILE"}
-"""What stands for a value in help, by its type."""
+"""What stands for a value in help, by its type; TEXT for any other type."""
 
 
 class _BuilderCommand(CommandSpec):
     """The command of a builder, which is imported when the command is typed, or listed."""
 
-    is_resolved = True  # A list shows the first line of each; those of a mere path would be empty.
+    # A list of commands shows the first line of each docstring. The parser would leave it empty
+    # for a command that is not resolved.
+    is_resolved = True
 
     def resolve(self, parent_app: App) -> App:
-        """Make the command; where the builder cannot be imported, one that says why."""
+        """Make the command, or a command that says why the builder cannot be imported."""
         from ranktilt.data.builders import builders
 
         name = str(self.name)
         try:
             return _command(name, builders().load(name), parent_app)
         except UserError as error:
-            return _fault(name, error, parent_app)
-        except Exception as error:  # whatever a package's signature makes of the parser
+            return _refusing_command(name, error, parent_app)
+        except Exception as error:  # the parser may fail in any way at a package's signature
             reason = UserError(
                 f"builder {name!r} cannot be a command: {type(error).__name__}: {error}"
             )
-            return _fault(name, reason, parent_app)
+            return _refusing_command(name, reason, parent_app)
 
 
 class _BuilderCommands(Mapping[str, _BuilderCommand]):
-    """A command for each builder, looked up when it is asked for: reading all takes too long."""
+    """A command for each builder, made when it is asked for: to import all takes too long."""
 
     def __getitem__(self, name: str) -> _BuilderCommand:
         if name not in iter(self):
@@ -78,12 +84,12 @@ build = App(
 )
 """The group of builders."""
 data.command(build)
-# cyclopts only reads its commands, as a dict.
+# The parser only reads the commands of an app, so a mapping may stand in for its dict.
 build._commands = ChainMap(build._commands, _BuilderCommands())  # type: ignore[arg-type,assignment]
 
 
 def _command(name: str, builder: Builder, parent: App) -> App:
-    """Make a command of a builder: its parameters as arguments and options, and ``-o``."""
+    """Make the command of a builder: its parameters are arguments and options, besides ``-o``."""
     form = _BuilderForm.from_function(name, builder)
 
     def run(*arguments: Any, output: Path, **settings: Any) -> None:
@@ -113,8 +119,8 @@ def _command(name: str, builder: Builder, parent: App) -> App:
     return command
 
 
-def _fault(name: str, error: UserError, parent: App) -> App:
-    """Make a command that says why there is no other."""
+def _refusing_command(name: str, error: UserError, parent: App) -> App:
+    """Make a command that raises the error for which the builder has no command."""
 
     def refuse(*words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]) -> None:
         raise error
@@ -141,18 +147,18 @@ def _app(name: str, parent: App, **settings: Any) -> App:
 
 
 def _shown_default(value: object) -> str | None:
-    """Show defaults that say something."""
+    """Return the text of a default in help; None for a default that says nothing."""
     return None if value is None or value is False else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _BuilderForm:
-    """How a builder's command is typed."""
+    """Parameters and usage of a builder's command."""
 
     signature: inspect.Signature
-    """Parameters of the function."""
+    """Arguments and options, as the parser reads them."""
     usage: str
-    """How it is typed."""
+    """First lines of its help, with an example."""
 
     @classmethod
     def from_function(cls, name: str, builder: Builder) -> _BuilderForm:
@@ -163,15 +169,19 @@ class _BuilderForm:
         for parameter in inspect.signature(builder).parameters.values():
             hint = hints.get(parameter.name, str)
             is_option = parameter.kind is parameter.KEYWORD_ONLY
-            if is_option and parameter.name in _TAKEN:
+            if is_option and parameter.name in _RESERVED:
                 raise UserError(
                     f"builder {name!r}: --{parameter.name} is an option of every command; call its "
                     f"parameter {parameter.name} otherwise"
                 )
             placeholder = _PLACEHOLDERS.get(hint, "TEXT") if is_option else parameter.name.upper()
-            typed = Parameter(metavar=placeholder) if is_option else Parameter(name=placeholder)
+            name_in_help = (
+                Parameter(metavar=placeholder) if is_option else Parameter(name=placeholder)
+            )
             kind = parameter.KEYWORD_ONLY if is_option else parameter.POSITIONAL_ONLY
-            parameters.append(parameter.replace(kind=kind, annotation=Annotated[hint, typed]))
+            parameters.append(
+                parameter.replace(kind=kind, annotation=Annotated[hint, name_in_help])
+            )
             if not is_option:
                 arguments.append(placeholder)
             elif parameter.default is parameter.empty:

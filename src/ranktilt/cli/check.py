@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 UNFAIR, NOTHING_COMPARED = 1, 3
 """Exit codes where a fault voids the comparison, and where there are no two sides."""
 _RANKER = "bm25"
-"""Ranker of effectiveness, unless others are named."""
+"""Ranker of ``--instrument`` where none is named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class CheckSection(CheckLimits):
 
     @classmethod
     def in_force(cls) -> CheckSection:
-        """Return the section as the file and ``--set`` have it."""
+        """Return the section of ranktilt.toml, with the keys of ``--set``."""
         return read_section("[check]", settings().configuration.check, cls)
 
     @property
@@ -48,7 +48,7 @@ class CheckSection(CheckLimits):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class CheckQuestions:
-    """What is looked at beyond texts and judgments."""
+    """Further questions, about searches on either side and about meanings."""
 
     ranker: Annotated[
         list[str] | None,
@@ -89,7 +89,7 @@ class CheckQuestions:
     ] = False
     text: options.Text = None
 
-    def require_used(self) -> None:
+    def check(self) -> None:
         """Refuse options that nothing reads."""
         if self.measure and not self.instrument and not self.ranker:
             raise UserError("--measure needs a ranker: name one, such as -r bm25")
@@ -145,7 +145,7 @@ def check(
     from ranktilt.explaining.check import check as check_collection
     from ranktilt.explaining.file_report import can_describe, describe_file
 
-    questions.require_used()
+    questions.check()
     if can_describe(folder):
         output.check(file_of(folder))
         report = describe_file(folder)

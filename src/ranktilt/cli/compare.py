@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,35 +69,17 @@ def compare(
     effectiveness.
     """
     from ranktilt.auditing.comparison.compare import compare as compare_audits
-    from ranktilt.auditing.pairwise.result import PairwiseAudit
-    from ranktilt.auditing.result import Audit
-    from ranktilt.citing.result import CitationAudit
-    from ranktilt.judging.result import JudgeAudit
-    from ranktilt.reporting.report import read_result
 
     paths = [path for path in (new, old, *more) if path is not None]
     output.check(*paths)
-    kinds = (Audit, PairwiseAudit, CitationAudit, JudgeAudit)
-    audits: list[Any] = [read_result(path, kinds) for path in paths]
-    if isinstance(audits[0], CitationAudit | JudgeAudit):
-        of_rankers = {
-            "--baseline-run": baseline_run,
-            "--max-failures": max_failures,
-        }
-        of_labels = {"--label-errors": label_errors}
-        if isinstance(audits[0], CitationAudit):
-            options.refuse_unread(of_labels, options.CITE_CORRECTS)
-        else:
-            options.refuse_unread(
-                of_labels, "audits of judges take the labels of grades as they are"
-            )
-        reason = "audits of citations, and of judges, are compared two at a time"
-        options.refuse_unread(of_rankers, reason)
+    audits = _read_audits(paths)
+    _refuse_unread(
+        audits[0],
+        options_of_rankers={"--baseline-run": baseline_run, "--max-failures": max_failures},
+        label_errors=label_errors,
+    )
     for audit in audits:
-        if isinstance(audit, PairwiseAudit):
-            require_answers([{**audit.spec, "ranker": audit.model}], max_failures)
-        elif isinstance(audit, Audit):
-            require_answers(audit.spec.get("runs", ()), max_failures)
+        _require_answers(audit, max_failures)
     statistics = statistics_settings()
     compare_results: Any = compare_audits  # whose overloads tell kinds of results apart
     output.deliver(
@@ -110,3 +93,47 @@ def compare(
             label_errors=label_errors,
         )
     )
+
+
+def _read_audits(paths: Sequence[Path]) -> list[Any]:
+    """Read audits of any kind that can be compared."""
+    from ranktilt.auditing.pairwise.result import PairwiseAudit
+    from ranktilt.auditing.result import Audit
+    from ranktilt.citing.result import CitationAudit
+    from ranktilt.judging.result import JudgeAudit
+    from ranktilt.reporting.report import read_result
+
+    kinds = (Audit, PairwiseAudit, CitationAudit, JudgeAudit)
+    return [read_result(path, kinds) for path in paths]
+
+
+def _refuse_unread(
+    audit: Any, *, options_of_rankers: Mapping[str, object], label_errors: str | None
+) -> None:
+    """Refuse options that only a comparison of rankers reads, for audits of another kind."""
+    from ranktilt.citing.result import CitationAudit
+    from ranktilt.judging.result import JudgeAudit
+
+    if isinstance(audit, CitationAudit):
+        options.refuse_unread({"--label-errors": label_errors}, options.CITE_CORRECTS)
+    elif isinstance(audit, JudgeAudit):
+        reason = "audits of judges take the labels of grades as they are"
+        options.refuse_unread({"--label-errors": label_errors}, reason)
+    else:
+        return
+    reason = "audits of citations, and of judges, are compared two at a time"
+    options.refuse_unread(options_of_rankers, reason)
+
+
+def _require_answers(audit: Any, max_failures: float | None) -> None:
+    """Refuse an audit whose language models gave too many unreadable answers.
+
+    `max_failures` is their largest share, in percent; None allows all.
+    """
+    from ranktilt.auditing.pairwise.result import PairwiseAudit
+    from ranktilt.auditing.result import Audit
+
+    if isinstance(audit, PairwiseAudit):
+        require_answers([{**audit.spec, "ranker": audit.model}], max_failures)
+    elif isinstance(audit, Audit):
+        require_answers(audit.spec.get("runs", ()), max_failures)

@@ -1,4 +1,8 @@
-"""What a shell completes: names that an option takes, and options inside parentheses."""
+"""What a shell completes: the names that an option takes, and options inside parentheses.
+
+Each function that takes a `CompletionContext` gives the words that may replace the word which is
+being typed, `CompletionContext.incomplete`.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,8 @@ if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
 
-WORDS = "ranktilt-words.bash"
-"""Name of the file of words."""
+BASH_WORDS = "ranktilt-words.bash"
+"""A file of this package: bash code that takes a text with quotes and colons for one word."""
 
 
 def install_completion(
@@ -28,12 +32,12 @@ def install_completion(
     from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
     try:
-        chosen = shell or detect_shell()
+        shell = shell or detect_shell()
     except ShellDetectionError as error:
         raise UserError("which shell is this? Name it, such as --shell bash") from error
-    path = app.install_completion(shell=chosen)
-    if chosen == "bash":
-        words = files("ranktilt.cli").joinpath(WORDS).read_text(encoding="utf-8")
+    path = app.install_completion(shell=shell)
+    if shell == "bash":
+        words = files("ranktilt.cli").joinpath(BASH_WORDS).read_text(encoding="utf-8")
         path.write_text(path.read_text(encoding="utf-8") + words, encoding="utf-8")
     note(f"completion is in {path}; open a new shell")
 
@@ -43,9 +47,9 @@ def rankers(context: CompletionContext) -> list[str]:
     from ranktilt.models.catalogue import MODELS
     from ranktilt.registry import ranker_names
 
-    before, arrow, stage = context.incomplete.rpartition(">>")
+    earlier_stages, arrow, stage = context.incomplete.rpartition(">>")
     names = within_parentheses(stage, (*ranker_names(), *MODELS), ranker_options)
-    return [f"{before}{arrow}{name}" for name in names]
+    return [f"{earlier_stages}{arrow}{name}" for name in names]
 
 
 def ranker_options(name: str) -> list[str]:
@@ -67,7 +71,7 @@ def language_models(context: CompletionContext) -> list[str]:
     from ranktilt.llm.spec import option_names
 
     configured: Mapping[str, object] = {}
-    with suppress(UserError, OSError):  # kinds are offered all the same
+    with suppress(UserError, OSError):  # without the file, kinds of models are still offered
         configured = read_configuration(find_configuration(Path.cwd())).llm
     names = (*configured, *(f"{kind}:" for kind in KINDS))
     return within_parentheses(
@@ -79,21 +83,21 @@ def measures(context: CompletionContext) -> list[str]:
     """Offer measures and other estimands, without their cutoffs."""
     from ranktilt.measures.base import estimands
 
-    return _beginning(context.incomplete, estimands())
+    return _with_prefix(context.incomplete, estimands())
 
 
 def layout_names(context: CompletionContext) -> list[str]:
     """Offer tables and figures of the papers."""
     from ranktilt.reporting.layouts.layout import PAPER, layouts
 
-    return _beginning(context.incomplete, (PAPER, *layouts()))
+    return _with_prefix(context.incomplete, (PAPER, *layouts()))
 
 
 def presets(context: CompletionContext) -> list[str]:
     """Offer presets of the papers, and those of other packages."""
     from ranktilt.presets import presets as table
 
-    return _beginning(context.incomplete, table().names())
+    return _with_prefix(context.incomplete, table().names())
 
 
 def probes(context: CompletionContext) -> list[str]:
@@ -129,20 +133,28 @@ def method_options(name: str) -> list[str]:
 def within_parentheses(
     typed: str, names: Iterable[str], options_of: Callable[[str], Iterable[str]]
 ) -> list[str]:
-    """Return what may follow in ``name(option=value,…)``: names, or options in parentheses.
+    """Return the words that complete ``name(option=value,…)``.
 
-    `options_of` gives the options of a name; nothing is offered behind an equals sign.
+    Parameters
+    ----------
+    typed : str
+        The beginning of the text. An option without its value is completed; nothing is offered
+        behind an equals sign or the closing parenthesis.
+    names : iterable of str
+        Names that may stand before the parenthesis.
+    options_of : callable
+        Gives the options of a name.
     """
     name, parenthesis, inside = typed.partition("(")
     if not parenthesis:
-        return _beginning(typed, names)
-    before, comma, option = inside.rpartition(",")
+        return _with_prefix(typed, names)
+    earlier_options, comma, option = inside.rpartition(",")
     if ")" in inside or "=" in option:
         return []
-    start = f"{name}({before}{comma}"
-    return [f"{start}{candidate}=" for candidate in _beginning(option, options_of(name))]
+    start = f"{name}({earlier_options}{comma}"
+    return [f"{start}{candidate}=" for candidate in _with_prefix(option, options_of(name))]
 
 
-def _beginning(typed: str, names: Iterable[str]) -> list[str]:
-    """Return the names that go on from what was typed."""
+def _with_prefix(typed: str, names: Iterable[str]) -> list[str]:
+    """Return the names that begin with what was typed, sorted."""
     return sorted(name for name in names if name.startswith(typed))

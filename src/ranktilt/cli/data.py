@@ -1,4 +1,4 @@
-"""``ranktilt data``: collections as folders, from elsewhere and from others, and what they hold."""
+"""``ranktilt data``: download a collection as a folder, or merge several."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def load(
     from ranktilt.data.save import save
 
     check_paths({"--output": output / ABOUT})
-    # The libraries draw bars of their own for what they fetch and unpack.
+    # The libraries that download draw their own progress bars on stderr.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
         collection = load_collection(
             name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs
         )
     if source is not None:
-        collection = _sourced(collection, source)
+        collection = _with_source(collection, source)
     save(collection, output, rows_per_file=rows_per_file)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")
@@ -88,8 +88,11 @@ def load(
         )
 
 
-def _sourced(collection: Collection, source: str) -> Collection:
-    """Name the source of the documents that have none; refuse a blank or needless name."""
+def _with_source(collection: Collection, source: str) -> Collection:
+    """Return a collection whose documents without a source get this one.
+
+    A blank name is refused, and a name that no document needs.
+    """
     from ranktilt.data.collection import names_somebody
     from ranktilt.data.labels.stated_sources import with_source
 
@@ -101,15 +104,18 @@ def _sourced(collection: Collection, source: str) -> Collection:
 
 
 def _write_origin(collection: Collection, output: Path) -> None:
-    """Write what the files were made from beside them; loading does not read it."""
+    """Write a file into the folder that says what its files were made from, with checksums.
+
+    Loading the folder does not read it.
+    """
     import orjson
 
     from ranktilt._version import __version__
     from ranktilt.data.files import sha256, write_bytes
 
-    read = [Path(file).absolute() for file in collection.spec.get("files", ())]
-    above = Path(os.path.commonpath([file.parent for file in read])) if read else Path()
-    files = {file.relative_to(above).as_posix(): sha256(file) for file in read}
+    paths = [Path(file).absolute() for file in collection.spec.get("files", ())]
+    common_folder = Path(os.path.commonpath([path.parent for path in paths])) if paths else Path()
+    files = {path.relative_to(common_folder).as_posix(): sha256(path) for path in paths}
     about = {**collection.spec, "files": files, "ranktilt": __version__}
     write_bytes(
         output / ABOUT,

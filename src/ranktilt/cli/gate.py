@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ranktilt.measures.margin import Margin
 
 Inconclusive = Literal["fail", "pass"]
-"""What an inconclusive check counts as."""
+"""Whether an inconclusive check fails or passes."""
 
 
 @verb(
@@ -101,29 +101,29 @@ def gate(
 
 @dataclass(frozen=True, kw_only=True)
 class GateRequest:
-    """The limits of a gate as they were typed, and what they apply to."""
+    """The limits of a gate, and the part of an audit that they apply to."""
 
     limits: GateLimits
     """Limits of tilt and effectiveness."""
     max_tilt: Margin | None
-    """``limits.max_tilt``, read."""
+    """Largest tilt in either direction, in points or ranks: ``limits.max_tilt``, parsed."""
     selection: GateSelection
-    """What of an audit they apply to."""
+    """Measures, runs and groups that the limits apply to."""
     pairs: list[Pair] | None
-    """``selection.pair``, read; None for all pairs."""
+    """Pairs of groups: ``selection.pair``, parsed; None for all pairs."""
     judge_limits: JudgeLimits
     """Limits of a judge's grades."""
     inconclusive: Inconclusive
-    """What an inconclusive check counts as."""
+    """Whether an inconclusive check fails or passes."""
     max_failures: float | None
-    """Share of queries or answers that may fail."""
+    """Percentage of a language model's answers that may be unreadable."""
 
     def gate_judges(self, audit: JudgeAudit) -> Gate:
         """Gate an audit of judges; refuse the limits of rankers."""
         from ranktilt.judging.gate import DriftLimits, gate_judges
 
         limits, statistics = self.limits, statistics_settings()
-        of_rankers = {
+        limits_of_rankers = {
             "--max-tilt": limits.max_tilt,
             "--label-errors": limits.label_errors,
             **self.selection.typed(),
@@ -132,7 +132,7 @@ class GateRequest:
             "an audit of judges takes --max-gap, --min-tau, and with --baseline --max-loss, "
             "--max-shift and --min-effect"
         )
-        options.refuse_unread(of_rankers, reason)
+        options.refuse_unread(limits_of_rankers, reason)
         drift = DriftLimits(
             baseline=None if limits.baseline is None else type(audit).load(limits.baseline),
             min_effect=limits.min_effect,
@@ -159,7 +159,7 @@ class GateRequest:
         return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
 
     def gate_experiment(self, experiment: ContextExperiment) -> Gate:
-        """Gate an experiment with contexts; refuse every limit but --max-tilt."""
+        """Gate an experiment with twins or labels in prompts; refuse every limit but --max-tilt."""
         from ranktilt.citing.experiment.gate import gate_experiment
 
         self._refuse_all_but_tilt("an experiment with contexts takes --max-tilt")

@@ -1,4 +1,4 @@
-"""Options of ``ranktilt gate``: the limits of rankers and of judges, and what they apply to."""
+"""Options of ``ranktilt gate``: limits of rankers and judges, and the runs they apply to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of where the decision of ``ranktilt gate`` goes: JUnit XML, and a summary."""
+"""Files that ``ranktilt gate`` may write besides those of every verb: JUnit XML, and a summary."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GateFiles:
     ] = None
 
     def check(self, inputs: Sequence[Path], output: PageOutput) -> None:
-        """Refuse files that cannot be written, or that are read too."""
+        """Refuse files that cannot be written, or that are among the `inputs`."""
         check_paths(
             {"--junit": self.junit, "--markdown": self.markdown, **output.paths},
             stdout=("--markdown", "--json"),

@@ -1,4 +1,7 @@
-"""``ranktilt --help-spec NAME``: options of a ranker, a model, a measure or a probe."""
+"""``ranktilt --help-spec NAME``: options of a ranker, a model, a measure or a probe.
+
+A *spec* is the text that names any of these with its options, such as ``bm25(k1=0.9)``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ranktilt.errors import unknown
 
 @dataclass(frozen=True, kw_only=True)
 class SpecHelp:
-    """What can be typed of one ranker, model, measure or probe."""
+    """The spec of a ranker, a language model, a measure or a probe, and its options."""
 
     kind: str
     """``ranker``, ``language model``, ``measure`` or ``probe``."""
@@ -33,7 +36,21 @@ class SpecHelp:
     def from_class(
         cls, kind: str, name: str, source: type[Any], options: dict[str, str], *, cutoff: str = ""
     ) -> SpecHelp:
-        """Describe a class by its docstring; `cutoff` is typed behind its options."""
+        """Describe a class by its docstring.
+
+        Parameters
+        ----------
+        kind : str
+            What it is, such as ``ranker``.
+        name : str
+            Beginning of its spec.
+        source : type
+            The class.
+        options : dict of str to str
+            Its options with their defaults.
+        cutoff : str
+            End of its spec, behind the options, such as ``@k``.
+        """
         parentheses = "(option=value,…)" if options else ""
         return cls(
             kind=kind,
@@ -110,7 +127,7 @@ def spec_names() -> list[str]:
 
 
 def spec_help(name: str) -> Iterator[SpecHelp]:
-    """Describe everything of that name: ``pairwise`` is a ranker alone, ``perplexity`` a probe."""
+    """Yield the help of everything with a name; a ranker and a probe may share a name."""
     from ranktilt.explaining.probe_table import probe_classes
     from ranktilt.llm.base import KINDS
     from ranktilt.measures.base import estimands
@@ -127,7 +144,7 @@ def spec_help(name: str) -> Iterator[SpecHelp]:
 
 
 def _ranker_help(name: str, kind: type[Any]) -> SpecHelp:
-    """Return what can be typed of a ranker."""
+    """Describe a ranker; its fields are its options."""
     options = {field.name: _default(field.default) for field in fields(kind)}
     depth = "@k" if options.pop("k", None) is not None else ""
     argument = f":{kind.argument.upper()}" if kind.argument else ""
@@ -136,7 +153,7 @@ def _ranker_help(name: str, kind: type[Any]) -> SpecHelp:
 
 
 def _model_help(name: str) -> SpecHelp:
-    """Return what can be typed of a language model."""
+    """Describe a kind of language model."""
     import pkgutil
 
     from ranktilt.llm.base import KINDS
@@ -153,7 +170,7 @@ def _model_help(name: str) -> SpecHelp:
 
 
 def _measure_help(name: str) -> SpecHelp:
-    """Return what can be typed of a measure."""
+    """Describe a measure."""
     from ranktilt.measures.base import every_estimand
 
     measure = next(estimand for estimand in every_estimand() if estimand.name == name)
@@ -172,7 +189,7 @@ def _measure_help(name: str) -> SpecHelp:
 
 
 def _probe_help(name: str) -> SpecHelp:
-    """Return what can be typed of a probe."""
+    """Describe a probe; its argument is its first parameter by position."""
     from ranktilt.explaining.probe_table import probe_table
 
     kind = probe_table().load(name)
@@ -188,7 +205,7 @@ def _probe_help(name: str) -> SpecHelp:
 
 
 def _default(value: Any) -> str:
-    """Write a default value."""
+    """Return a default value as text."""
     if value is MISSING or value is inspect.Parameter.empty:
         return "required"
     if value is None:

@@ -1,4 +1,7 @@
-"""Options of labels: which file has them, how it is read, and which group comes first."""
+"""Options of labels: which file has them, how it is read, and which group is the reference.
+
+A *label* says to which group a document belongs, such as ``human`` in the column ``source``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
 class LabelOptions:
-    """Labels of documents, how their file is read, and which group comes first."""
+    """Labels of documents, how their file is read, and the group to compare the others with."""
 
     groups: Annotated[
         str | None,
@@ -68,7 +71,7 @@ class LabelOptions:
 
     @property
     def label_names(self) -> dict[str, str]:
-        """Names by value of the labels."""
+        """Names of label values, by value: ``--name 1=ai`` gives ``{"1": "ai"}``."""
         texts: list[str] = []
         for text in self.name or ():
             texts += _several_names(text)
@@ -80,7 +83,10 @@ class LabelOptions:
         return names
 
     def labelled(self, collection: Collection, by: str) -> Collection:
-        """Give documents the labels of the file, or the collection's own labels their names."""
+        """Return a collection with the labels of the file in the column `by`.
+
+        Without a file, the collection's own labels get the names of ``--name``.
+        """
         from ranktilt.data.labels.labels import with_labels, with_names
 
         if self.labels is not None:
@@ -90,24 +96,42 @@ class LabelOptions:
     def reference_first(
         self, collection: Collection, by: str | None, pairs: Pairs | None
     ) -> Pairs | None:
-        """Return the pairs to compare, the reference group first in each."""
+        """Return the pairs to compare, the reference group first in each.
+
+        Parameters
+        ----------
+        collection : Collection
+            The documents with their groups.
+        by : str or None
+            The column of the groups; None for no groups.
+        pairs : list of (str, str) or None
+            Pairs that were typed; None for all.
+
+        Returns
+        -------
+        list of (str, str) or None
+            `pairs` unchanged where no reference is typed.
+        """
         from ranktilt.auditing.grouping.pairs import grouped_pairs
 
-        groups, chosen = grouped_pairs(collection, by, pairs, fewest=1)
+        groups, compared_pairs = grouped_pairs(collection, by, pairs, fewest=1)
         if self.reference is None:
             return pairs
         name = groups.names[groups.index(self.reference)]
-        return [(b, a) if b == name else (a, b) for a, b in chosen]
+        return [(b, a) if b == name else (a, b) for a, b in compared_pairs]
 
 
 def _several_names(text: str) -> list[str]:
-    """Take ``0=human,1=ai`` apart; a name with a comma stays whole."""
+    """Split ``0=human,1=ai`` at the comma; a comma within a name, ``1=a, b``, does not split."""
     parts = text.split(",")
     return parts if all("=" in part for part in parts) else [text]
 
 
 def _configured_labels(name: str) -> LabelFile | None:
-    """Return the label file of that name in ranktilt.toml; None for a name of a file."""
+    """Return the label file of a section [labels.NAME] of ranktilt.toml; None without a section.
+
+    A file of this name wins over the section, with a note.
+    """
     from ranktilt.data.labels.label_file import LabelFile
 
     configuration = settings().configuration

@@ -1,4 +1,8 @@
-"""How the text of ``--llm``, or a name of ranktilt.toml, becomes a model that can be asked."""
+"""How the text of ``--llm``, or a name of ranktilt.toml, becomes a model that can be asked.
+
+A text is a kind and a model with options, ``openai:MODEL(temperature=0)``; the sections [llm.NAME]
+of ranktilt.toml give such texts a name.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectedModel:
-    """A language model that can be asked."""
+    """A connection to a language model."""
 
     name: str
     """Its kind and its name, such as ``openai:MODEL``."""
     client: LLM
-    """The model."""
+    """The connection, which sends requests."""
     sampling: Mapping[str, Any]
-    """What its text says about how answers are drawn."""
+    """Options of its text that say how an answer is drawn, such as its temperature."""
 
     @classmethod
     def read(cls, text: str | None, *, batch: bool) -> Self:
-        """Connect to a model, which is not optional; `UserError` says how one is named."""
+        """Connect to the model of a text; refuse to go on without a text.
+
+        With `batch`, requests are sent as a batch of the server.
+        """
         if text is None:
             raise UserError("no model: name one, such as --llm openai:MODEL")
         spec = language_model(text)
@@ -40,12 +47,12 @@ class ConnectedModel:
 
     @classmethod
     def read_optional(cls, text: str | None, *, batch: bool) -> Self | None:
-        """Connect to a model; None where none is named."""
+        """Connect to the model of a text, as `read` does; None without a text."""
         return None if text is None else cls.read(text, batch=batch)
 
 
 def language_model(text: str) -> ModelSpec:
-    """Read a model's text or its name in ranktilt.toml; say where texts go if the file decides."""
+    """Read a model's text, or its name in ranktilt.toml."""
     from ranktilt.llm.spec import read_model
 
     return read_model(language_model_text(text))
@@ -54,9 +61,10 @@ def language_model(text: str) -> ModelSpec:
 def language_model_text(text: str) -> str:
     """Return the text of a model that ranktilt.toml names; any other text as it is.
 
-    Options in parentheses behind the name win over the file, and so does a typed ``--device``. An
-    address that a file names is printed before anything is sent there, with the file and with the
-    variable whose key goes along: the file may be somebody else's.
+    Options in parentheses behind the name win over the file, and so does a typed ``--device``.
+
+    The file may be somebody else's, so the address of a server that it names is printed before
+    anything is sent there, with the variable whose key is sent too.
     """
     from ranktilt.llm.base import KINDS
     from ranktilt.llm.server import VARIABLE
@@ -96,7 +104,7 @@ def language_model_text(text: str) -> str:
 
 
 def _text_of_section(name: str, section: Mapping[str, Any]) -> str:
-    """Return the text of a model of ranktilt.toml: its ``model`` with the other keys as options."""
+    """Return the text of a section [llm.NAME]: its key ``model``, and the other keys as options."""
     from ranktilt.llm.spec import read_model
     from ranktilt.spec import parse_stages
 

@@ -22,7 +22,6 @@ from cyclopts.exceptions import (
 from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is imported
     build,
     check,
-    cite,
     compare,
     data,
     gate,
@@ -31,6 +30,7 @@ from ranktilt.cli import (  # noqa: F401 - each verb joins the root where it is 
 from ranktilt.cli.app import HELP_ALL, HELP_PAGE, OTHER, app
 from ranktilt.cli.audit import audit, demo  # noqa: F401
 from ranktilt.cli.audit.from_audit import with_inputs_of_audit
+from ranktilt.cli.cite import cite  # noqa: F401
 from ranktilt.cli.explain import explain  # noqa: F401
 from ranktilt.cli.generate import answer, rewrite, versions  # noqa: F401
 from ranktilt.cli.judge import judge  # noqa: F401
@@ -44,24 +44,25 @@ from ranktilt.cli.tools import doctor, replay_log  # noqa: F401
 from ranktilt.cli.train import cross_encoder, lora, retriever, study  # noqa: F401
 from ranktilt.errors import UserError, nearest
 
-# How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each
-# verb's help says (tilted, unfair, failed, incomplete). 3: gate cannot tell. Nothing else may ever
-# end in one of these:
-# A mistake, or a file that cannot be written: one line says what to do.
+# Exit codes. A command returns 0 if it is done and the answer is good, 1 if it is done and the
+# answer is bad (tilted, unfair, failed, incomplete: each verb's help says which), and 3 if gate is
+# inconclusive or check has no two sides. Errors must never end in one of these, so they have codes
+# of their own:
 _REFUSED = 2
-# A fault of ours, with its traceback.
+"""A mistake of the user, or a file that cannot be written: one line says what to do."""
 _CRASHED = 70
-# The memory was not enough.
+"""A fault of ours, with its traceback."""
 _NO_MEMORY = 71
-# Ctrl-C; a signal that ends the process gives 128 and its number, as shells count.
+"""The memory was not enough."""
 _INTERRUPTED = 130
-# The reader of the output went away, as `| head` does; there is nobody left to tell.
+"""Ctrl-C: 128 and the number of the signal, as shells count."""
 _READER_GONE = 141
+"""Whatever read the output has ended, as ``| head`` does: 128 and the number of SIGPIPE."""
 _NARROWEST_TERMINAL = 20
 """Columns below which a terminal's width is not believed."""
 
 EXIT_QUIETLY: dict[str, Any] = {"exit_on_error": False, "print_error": False}
-"""The parser's errors are raised, and become one line here."""
+"""Arguments that make the parser raise its errors, which become one line here."""
 
 
 @app.command(name="--install-completion", group=OTHER)
@@ -79,9 +80,12 @@ def _launch(
     *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     machine: MachineOptions = MachineOptions(),
 ) -> Any:
-    """Take the options of the machine off, wherever they are typed, and run the command."""
-    path, parsers, rest = app.parse_commands(words)
-    if parsers[-1].default_command is None and not rest:
+    """Read the options of the machine, wherever they are typed, and run the command with the rest.
+
+    A group of commands without a command, such as ``ranktilt data``, prints its help.
+    """
+    path, parsers, arguments = app.parse_commands(words)
+    if parsers[-1].default_command is None and not arguments:
         from rich.console import Console
 
         app.help_print(words, console=Console(stderr=True))
@@ -90,27 +94,28 @@ def _launch(
         return _call(app, words)
 
 
-def _call(called: Any, words: Any) -> Any:
-    """Call a verb with its words."""
-    return called(words, **EXIT_QUIETLY, result_action="return_value")
+def _call(parser: Any, words: Any) -> Any:
+    """Call the verb that the words name, and return what it returns."""
+    return parser(words, **EXIT_QUIETLY, result_action="return_value")
 
 
 def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
-    _open_streams()
-    _widen()
-    _speak_utf8()
+    _open_closed_streams()
+    _mend_width()
+    _write_utf8()
     sys.exit(run(sys.argv[1:]))
 
 
-def _open_streams() -> None:
-    """Open a stream that the shell closed (``2>&-``), so that no verdict depends on it."""
+def _open_closed_streams() -> None:
+    """Open a stream that the shell closed (``2>&-``): a write to it would change the exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
+            # It stays open until the process ends.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
-def _widen() -> None:
+def _mend_width() -> None:
     """Print for a terminal of 80 columns where the one here claims to have almost none."""
     columns = shutil.get_terminal_size().columns
     if columns < _NARROWEST_TERMINAL or os.environ.get("COLUMNS") == "0":
@@ -139,10 +144,10 @@ def run(words: Sequence[str]) -> int:
         say("ranktilt: out of memory: lower --memory or close other programs")
         code = _NO_MEMORY
     except BaseException:
-        # A panic of a compiled library is no Exception.
+        # A panic in a compiled library is a BaseException, but no Exception.
         say(traceback.format_exc().rstrip())
         code = _CRASHED
-    # A verb may return this code too, once it has kept what it had.
+    # A verb may return this code too, after it has saved its work so far.
     if code == _INTERRUPTED:
         say("ranktilt: interrupted; the cache keeps finished work")
     return code
@@ -164,7 +169,7 @@ def _refusal(error: Exception) -> str:
 
 
 def _parser_message(error: CycloptsError) -> str:
-    """Return the parser's message in our words, where its own are about its inside."""
+    """Return the parser's message, in our words where its own would speak of its internals."""
     if isinstance(error, UnknownCommandError):
         return _unknown_command(error)
     if isinstance(error, UnusedCliTokensError):
@@ -179,26 +184,26 @@ def _parser_message(error: CycloptsError) -> str:
 
 
 def _unknown_option(error: UnknownOptionError) -> str:
-    """Name the nearest option, or the key that is set in its place."""
+    """Return a message that names the nearest option, or the key to set in its place."""
     word = (error.token.keyword or error.token.value).partition("=")[0]
     name = word.lstrip("-").replace("-", "_")
     names: list[str] = []
     for option in error.argument_collection:
         if option.parse:
             names += option.names
-    ways = [f"--set {key}=VALUE" for key in assignable_keys(name, error.command_chain or ())]
+    remedies = [f"--set {key}=VALUE" for key in assignable_keys(name, error.command_chain or ())]
     if name in model_keys() and "--llm" in names:
-        ways += [f'an option in the text of a model: --llm "openai:MODEL({name}=VALUE)"']
-    if ways:
-        return f"unknown option {word}; use {' or '.join(ways)}"
+        remedies += [f'an option in the text of a model: --llm "openai:MODEL({name}=VALUE)"']
+    if remedies:
+        return f"unknown option {word}; use {' or '.join(remedies)}"
     near = nearest(word, names)
     return f"unknown option {word}{f'; did you mean {near[0]}?' if near else ''}"
 
 
 def _missing(error: MissingArgumentError) -> str:
-    """Say which argument is missing, or which option lacks its value.
+    """Return a message that names the argument that is missing, or the option without a value.
 
-    A lone hyphen is no value to the parser.
+    The parser does not read a lone hyphen as a value.
     """
     option, words = error.keyword, list(error.root_input_tokens or ())
     if option is None:
@@ -209,30 +214,31 @@ def _missing(error: MissingArgumentError) -> str:
 
 
 def _unknown_command(error: UnknownCommandError) -> str:
-    """Name the nearest command, or the group that a command belongs to."""
+    """Return a message that names the nearest command, or the group that a command belongs to."""
     word = (error.unused_tokens or [""])[0]
     if word.startswith("-"):
         return f"unknown option {word}"
     parent = error.app if error.app is not None else app
     names = [name for name in parent if not name.startswith("-")]
-    for group in () if error.command_chain else names:
-        if word in app[group] and not word.startswith("-"):
-            return f"no such command {word!r}; did you mean ranktilt {group} {word}?"
+    if not error.command_chain:
+        for group in names:
+            if word in app[group]:
+                return f"no such command {word!r}; did you mean ranktilt {group} {word}?"
     near = nearest(word, names)
     hint = f"; did you mean {near[0]!r}?" if near else f" (commands: {', '.join(names)})"
     return f"no such command {word!r}{hint}"
 
 
-def _speak_utf8() -> None:
+def _write_utf8() -> None:
     """Write UTF-8 where an old encoding is set.
 
-    A Δ that an encoding lacks would end a long audit, and a minus sign that is left out would lie.
+    An encoding without Δ would end a long audit with an error, and a minus sign that is left out
+    would turn a result around.
     """
     for stream in (sys.stdout, sys.stderr):
-        if (
-            isinstance(stream, io.TextIOWrapper)
-            and stream.encoding.lower().replace("-", "") != "utf8"
-        ):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        if stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What stands on stderr: notes, warnings about data, and the progress of work that takes long."""
+"""What is printed on stderr: notes, warnings about data, and the progress of long work."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from ranktilt.data.collection import Collection
 
-_DELAY = 1.0
-"""Seconds until a piece of work gets a bar."""
+_BAR_DELAY = 1.0
+"""Seconds after which a piece of work gets a bar."""
 _LINE_PAUSE = 30.0
 """Seconds between two lines of progress, where stderr is a file or a pipe."""
-_noted: ContextVar[list[str]] = ContextVar("noted")
-"""Notes that were printed, so that each is printed once."""
+_printed_notes: ContextVar[list[str]] = ContextVar("printed_notes")
+"""Notes of `note_once` that were printed."""
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
-"""Whether nothing is printed."""
+"""Whether notes and progress are left out."""
 _bars: ContextVar[_Bars | None] = ContextVar("bars", default=None)
 """The bars of the running command."""
 
@@ -46,14 +46,14 @@ def note(text: str) -> None:
 
 
 def note_once(text: str) -> None:
-    """Write a note that several parts of a command have cause for."""
-    if text not in _noted.get():
-        _noted.get().append(text)
+    """Write a note that several parts of a command may write, once."""
+    if text not in _printed_notes.get():
+        _printed_notes.get().append(text)
         note(text)
 
 
 def say(text: str) -> None:
-    """Write a line to stderr; one that cannot be written ends no work."""
+    """Write a line to stderr; go on where it cannot be written."""
     try:
         sys.stderr.write(visible(text) + "\n")
         sys.stderr.flush()
@@ -62,24 +62,25 @@ def say(text: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Throw away what is still buffered for a stream that nobody reads.
+    """Send what is still buffered for a stream to nowhere, where nobody reads the stream.
 
-    Python would try to write it once more as it ends, and end in another code.
+    Otherwise Python would try to write it again at its end, fail, and return another exit code.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
 def reporting(*, quiet: bool) -> Iterator[None]:
-    """Print each data warning in one line, and progress; nothing if quiet is asked for.
+    """Print each warning about data in one line, and progress, while this is open.
 
-    A terminal shows bars; a log or a pipe gets a line now and then.
+    A terminal shows bars; a log or a pipe gets a line every half minute. With `quiet`, nothing is
+    printed.
     """
     token = _quiet.set(quiet)
-    _noted.set([])
+    _printed_notes.set([])
     try:
         with warnings.catch_warnings():
-            _one_line_each(quiet)
+            _show_data_warnings(quiet)
             if quiet:
                 yield
                 return
@@ -106,16 +107,16 @@ def end_progress() -> None:
         bars.close()
 
 
-def _one_line_each(quiet: bool) -> None:
-    """Show warnings about data as notes; all others as usual."""
+def _show_data_warnings(quiet: bool) -> None:
+    """Show warnings about data as notes, unless `quiet`; all other warnings as Python does."""
     warnings.simplefilter("ignore" if quiet else "always", DataWarning)
-    usual = warnings.showwarning
+    show_as_python = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *source: Any, **options: Any) -> None:
         if issubclass(category, DataWarning):
             say(f"warning: {message}")
         else:
-            usual(message, category, *where, **more)
+            show_as_python(message, category, *source, **options)
 
     warnings.showwarning = show
 
@@ -128,16 +129,16 @@ class ProgressLines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._begun = self._written = time.monotonic()
+        self._start = self._last_line = time.monotonic()
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Write how far the work has come, unless the last line is too young."""
+        """Write how much of the work is done, unless the last line is less than a pause ago."""
         with self._lock:
             now = time.monotonic()
-            if now - self._written < _LINE_PAUSE or total <= 0:
+            if now - self._last_line < _LINE_PAUSE or total <= 0:
                 return
-            self._written = now
-        say(f"{label}: {done / total:.0%} done, {_minutes(now - self._begun)} since the start")
+            self._last_line = now
+        say(f"{label}: {done / total:.0%} done, {_minutes(now - self._start)} since the start")
 
 
 def _minutes(seconds: float) -> str:
@@ -147,7 +148,7 @@ def _minutes(seconds: float) -> str:
 
 
 class _Bars:
-    """A bar with an ETA for each piece of work that is not over within a second."""
+    """A bar with the remaining time for each piece of work that takes more than a second."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -177,15 +178,15 @@ class _Bars:
             TimeRemainingColumn,
         )
 
-        class Long(Progress):
+        class DelayedProgress(Progress):
             def get_renderables(self) -> Iterator[Table]:
                 yield self.make_tasks_table(
-                    [task for task in self.tasks if (task.elapsed or 0.0) > _DELAY]
+                    [task for task in self.tasks if (task.elapsed or 0.0) > _BAR_DELAY]
                 )
 
         text = TextColumn("{task.description}", markup=False)
         columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        return Long(
+        return DelayedProgress(
             *columns, console=Console(stderr=True), transient=True, speed_estimate_period=300
         )
 
@@ -193,15 +194,16 @@ class _Bars:
         """Remove the bars."""
         with self._lock:
             self._closed = True
+            # The bars exist once the cached property was read.
             if "_progress" in vars(self):
                 self._progress.stop()
 
 
 def groups_to_audit(collection: Collection) -> list[str] | None:
-    """Return the words that ``ranktilt audit`` needs to group a collection.
+    """Return the options that ``ranktilt audit`` needs to group a collection.
 
-    A collection of one source, or of none, is measured as a whole, for which it needs judgments:
-    None where it has none.
+    Several sources need no option. A collection of one source, or of none, is measured without
+    groups, which needs judgments; None where it has no judgments either.
     """
     if len(collection.sources) > 1:
         return []

@@ -1,4 +1,7 @@
-"""Options that several verbs declare, and how their texts are read."""
+"""Options that several verbs declare, and how their texts are read.
+
+An option is a type: ``split: options.Split = None`` declares ``--split``.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,16 @@ if TYPE_CHECKING:
 Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 """How a result is printed, the same for every verb."""
 Fields = Literal["title+text", "text", "title"]
-"""Parts of a document."""
+"""Parts of a document that a ranker or a model may read."""
 Pairs = list[tuple[str, str]]
 """Pairs of groups."""
 
 LEFT_OUT = "Percentage of all queries that may be in only one audit."
 """Help of ``--max-left-out``."""
 AT_LEAST_ONE = Number(gte=1)
-"""Refuses a number below 1."""
+"""Validator that refuses a number below 1."""
 NOT_NEGATIVE = Number(gte=0)
-"""Refuses a number below 0."""
+"""Validator that refuses a number below 0."""
 
 
 def _require_input_name(_kind: object, value: object) -> None:
@@ -95,7 +98,7 @@ CITE_CORRECTS = (
     "an audit of citations is corrected where it is made (ranktilt cite … --label-errors RATES); "
     "omit it here"
 )
-"""Why commands that read audits of citations take no rates of label errors."""
+"""Why ``--label-errors`` is refused by commands that read an audit of citations."""
 ByQuery = Annotated[
     str | None,
     Parameter(
@@ -229,12 +232,16 @@ Protected = Annotated[
 
 
 def option_text(value: object) -> str:
-    """Return a value of an option as it is typed."""
+    """Return a value as it is typed for an option: ``true`` for True."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def first_typed(**values: Any) -> str | None:
-    """Return the flag of the first option that was typed, such as ``--max-tilt``."""
+    """Return the flag of the first option that was typed; None where none was.
+
+    `values` are the values of options by the names of their parameters: ``max_tilt`` gives
+    ``--max-tilt``.
+    """
     for name, value in values.items():
         if is_typed(value):
             return f"--{name.replace('_', '-')}"
@@ -242,7 +249,10 @@ def first_typed(**values: Any) -> str | None:
 
 
 def refuse_unread(typed: Mapping[str, object], reason: str) -> None:
-    """Refuse options that were typed and that nothing reads."""
+    """Refuse options that were typed and that nothing reads.
+
+    `typed` has the values of options by their flags, and `reason` says why they are not read.
+    """
     for option, value in typed.items():
         if is_typed(value):
             raise UserError(f"{option}: {reason}")
@@ -258,21 +268,21 @@ def is_typed(value: object) -> bool:
 
 
 def load_texts(folder: Path, split: str | None) -> Collection:
-    """Load a collection for its texts.
+    """Load a collection for its texts; `split` names the judgments to use.
 
-    It needs no judgments, and those that it has may name unknown documents.
+    It may have no judgments, and judgments may name unknown documents.
     """
     from ranktilt.data.loading.load import NO_QRELS, load
 
-    # A folder without qrels is refused unless its judgments are turned off by name.
+    # `load` refuses a folder without judgments unless they are turned off.
     qrels = NO_QRELS if without_judgments(folder, split) else None
     return load(folder, split=split, qrels=qrels, ignore_unknown=True)
 
 
 def without_judgments(folder: Path, split: str | None) -> bool:
-    """Tell whether a folder has no judgments to read; False where `split` asks for some.
+    """Tell whether a collection has no judgments; False where `split` names some.
 
-    Only a folder is looked at: a name such as ``hub:…`` may have judgments too.
+    Only a folder can be examined before it is loaded: for ``hub:…`` the result is False.
     """
     from ranktilt.data.loading.load import splits
 
@@ -280,7 +290,7 @@ def without_judgments(folder: Path, split: str | None) -> bool:
 
 
 def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
-    """Read pairs of groups, ``A,B`` each; None where none are named."""
+    """Read the texts of ``--pair``, ``A,B`` each; None where the option is not typed."""
     if not texts:
         return None
     pairs = []
@@ -293,7 +303,10 @@ def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
 
 
 def read_price(text: str | None, *, dry_run: bool) -> tuple[float, float] | None:
-    """Read the price of a million tokens, ``IN,OUT``; None where none is named."""
+    """Read the text of ``--price``: that of a million input tokens, and of a million output tokens.
+
+    None where the option is not typed.
+    """
     if text is None:
         return None
     if not dry_run:

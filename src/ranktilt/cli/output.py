@@ -1,4 +1,7 @@
-"""Results: where they may go, and how they get to stdout and into files."""
+"""Where results may go, and how they get to standard output and into files.
+
+A *sidecar* is a JSON file beside a run or another file that says how that was made.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,19 @@ from ranktilt.data.files import cannot_write, require_place, sidecar, write_byte
 from ranktilt.errors import UserError, visible
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
-"""How a file of each format ends."""
-_Specified = TypeVar("_Specified")
+"""Endings of a file's name, by format."""
+_Result = TypeVar("_Result")
+"""A result; the results of audits and trainings have a ``spec``, which says how they were made."""
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 """Escape sequence that sets a colour."""
-_COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
-"""Files by which a folder is known to be a collection."""
-_LONGEST = 80
-"""Most bytes of a file's name."""
+_COLLECTION_FILES = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
+"""Patterns of the files that a collection's folder may hold."""
+_NAME_LENGTH = 80
+"""Largest number of bytes of a file's name, without its ending."""
 
 
 def _require_file_name(_kind: object, value: object) -> None:
-    """Refuse an option in the place of a file: a lone hyphen is allowed there, which is stdout."""
+    """Refuse an option where a file is expected; a lone hyphen is standard output."""
     if isinstance(value, str | Path) and str(value).startswith("--"):
         raise UserError(f"expected a file or -, got the option {value}")
 
@@ -56,24 +60,34 @@ class Output:
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
+        """Files that are written, by option; None where an option is not typed."""
         return {"--json": self.json}
 
     def check(self, *inputs: Path, also: Mapping[str, Path | None] | None = None) -> None:
-        """Refuse files that cannot be written, or that are read too, before any work is done.
+        """Refuse files that cannot be written, before any work is done.
 
-        `also` are further files by their option.
+        Parameters
+        ----------
+        *inputs : Path
+            Files that the command reads, which no output may replace.
+        also : mapping of str to Path, optional
+            Further files that are written, by option.
         """
         check_paths({**self.paths, **(also or {})}, stdout=("--json",), inputs=inputs)
 
     def deliver(
         self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None
     ) -> None:
-        """Print a result with the command that made it, then write its files."""
+        """Print a result, then write its files; the result records the command that made it.
+
+        `files` are further files, each with a function that gives its content. A file of None, for
+        an option that was not typed, is not written.
+        """
         result = with_command(result)
         deliver(self.text(result), {self.json: result.to_json, **(files or {})})
 
     def text(self, result: Any) -> str:
-        """Return what goes to stdout."""
+        """Return the text of a result for standard output."""
         if self.json == "-" or self.format == "json":
             return cast(str, result.to_json().decode())
         return text_of(result, self.format, notes=not is_quiet())
@@ -97,10 +111,14 @@ class PageOutput(Output):
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
+        """Files that are written, by option; None where an option is not typed."""
         return {**super().paths, "-o": self.page}
 
     def check(self, *inputs: Path, also: Mapping[str, Path | None] | None = None) -> None:
-        """Refuse what `Output.check` does, and a page whose name does not end in ``.html``."""
+        """Refuse files that cannot be written, and a page whose name does not end in ``.html``.
+
+        The parameters are those of `Output.check`.
+        """
         super().check(*inputs, also=also)
         self.check_page()
 
@@ -112,7 +130,7 @@ class PageOutput(Output):
     def deliver(
         self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None
     ) -> None:
-        """Print a result with the command that made it, then write its files and its page."""
+        """Print a result, then write its page and its files, as `Output.deliver` does."""
         result = with_command(result)
         super().deliver(
             result, {self.page: lambda: text_of(result, "html").encode(), **(files or {})}
@@ -120,7 +138,10 @@ class PageOutput(Output):
 
 
 def text_of(result: Any, format: str, *, notes: bool = True) -> str:
-    """Return a result in a format; the table is as wide and as coloured as the terminal is."""
+    """Return a result as text in a format; without `notes`, its notes are left out.
+
+    A table has the width and the colours of the terminal.
+    """
     from ranktilt.reporting.output import show, table
 
     if format != "table":
@@ -130,8 +151,8 @@ def text_of(result: Any, format: str, *, notes: bool = True) -> str:
     return buffer.getvalue()
 
 
-def with_command(result: _Specified) -> _Specified:
-    """Record the command in the spec of a result that has a spec."""
+def with_command(result: _Result) -> _Result:
+    """Return a result whose spec records the command; a result without a spec is unchanged."""
     if not hasattr(result, "spec"):
         return result
     spec = {**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])}
@@ -153,14 +174,14 @@ class _Terminal:
 
 @contextmanager
 def results() -> Iterator[TextIO]:
-    """Give stdout for a result, and make sure that all of it arrives."""
+    """Open standard output for a result, and make sure that all of the result is written."""
     end_progress()
     try:
         yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
     except OSError as error:
         silence(sys.stdout)
-        if isinstance(error, BrokenPipeError):  # whoever read went away, as `| head` does
+        if isinstance(error, BrokenPipeError):  # the reader has ended, as `| head` does
             raise
         raise cannot_write(Path("standard output"), error) from error
 
@@ -183,7 +204,17 @@ def deliver(
     files: Mapping[Path | str | None, Callable[[], bytes]],
     *more: Callable[[], object],
 ) -> None:
-    """Write a result to stdout and into its files; the files come even where stdout is closed."""
+    """Write a result to standard output, and then its files, even where the output is closed.
+
+    Parameters
+    ----------
+    printed : str
+        The text for standard output.
+    files : mapping
+        A function for each file that gives its content. None and ``-`` are not written.
+    *more : callable
+        Functions that write further files.
+    """
     try:
         print_result(printed)
     finally:
@@ -194,11 +225,11 @@ def deliver(
             write()
 
 
-def check_ending(path: Path, form: str, *, hint: str = "") -> None:
+def check_ending(path: Path, format: str, *, hint: str = "") -> None:
     """Refuse a name for ``-o`` that does not end as files of the format do."""
-    if path.suffix.lower() not in ENDINGS[form]:
-        endings = " or ".join(ENDINGS[form])
-        raise UserError(f"-o {path}: expected a name that ends in {endings}, for {form}{hint}")
+    if path.suffix.lower() not in ENDINGS[format]:
+        endings = " or ".join(ENDINGS[format])
+        raise UserError(f"-o {path}: expected a name that ends in {endings}, for {format}{hint}")
 
 
 def check_paths(
@@ -207,20 +238,30 @@ def check_paths(
     stdout: Iterable[str] = (),
     inputs: Iterable[Path] = (),
 ) -> None:
-    """Refuse files that cannot be written, that overwrite what is read, or that are named twice."""
+    """Refuse files that cannot be written, that are read too, or that are named twice.
+
+    Parameters
+    ----------
+    paths : mapping
+        Files to write, by option; None where an option is not typed.
+    stdout : iterable of str
+        Options that may name standard output (``-``).
+    inputs : iterable of Path
+        Files that are read.
+    """
     named_paths = {option: str(path) for option, path in paths.items() if path is not None}
     _check_streams([option for option, path in named_paths.items() if path == "-"], tuple(stdout))
     uses = {path.resolve(): "is read" for path in _with_existing_sidecars(inputs)}
     for option, path in named_paths.items():
         if path != "-":
             try:
-                _check(option, Path(path), uses)
+                _check_file(option, Path(path), uses)
             except OSError as error:
                 raise cannot_write(Path(path), error) from error
 
 
 def _check_streams(options: Sequence[str], allowed: Sequence[str]) -> None:
-    """Refuse options that write to stdout and may not, or that would mix there."""
+    """Refuse options that may not write to standard output, and several that do."""
     for option in options:
         if option not in allowed and allowed:
             allowed_options = " and ".join(allowed)
@@ -237,13 +278,13 @@ def _with_existing_sidecars(files: Iterable[Path]) -> Iterator[Path]:
     """Yield files, each with its sidecar where there is one."""
     for file in files:
         yield file
-        # False too where the folder may not be read.
+        # `isfile` is false, and raises nothing, where the folder may not be read.
         if os.path.isfile(sidecar(file)):
             yield sidecar(file)
 
 
 def with_sidecars(files: Mapping[str, Path | None]) -> dict[str, Path | None]:
-    """Return files by option, each with its sidecar, the file that says how it was made."""
+    """Return files by option, together with their sidecars."""
     sidecars = {
         f"{option}, its sidecar": sidecar(path)
         for option, path in files.items()
@@ -257,13 +298,16 @@ def collection_files(folder: Path | None) -> list[Path]:
     if folder is None or not os.path.isdir(folder):
         return []
     files: list[Path] = []
-    for pattern in _COLLECTION:
+    for pattern in _COLLECTION_FILES:
         files += [file for file in folder.glob(pattern) if file.is_file()]
     return files
 
 
-def _check(option: str, path: Path, uses: dict[Path, str]) -> None:
-    """Refuse a file that cannot be written or has another use, and record its use."""
+def _check_file(option: str, path: Path, uses: dict[Path, str]) -> None:
+    """Refuse a file that cannot be written or has another use, and add its use to `uses`.
+
+    A use is the end of a sentence about the file, such as ``is read``.
+    """
     if path.is_dir():
         raise UserError(f"{option} {path}: expected a file, got a folder")
     resolved = path.resolve()
@@ -278,4 +322,4 @@ def file_name(name: str) -> str:
 
     File systems count bytes, not letters.
     """
-    return name.encode()[:_LONGEST].decode(errors="ignore")
+    return name.encode()[:_NAME_LENGTH].decode(errors="ignore")

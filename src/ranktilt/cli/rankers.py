@@ -1,4 +1,8 @@
-"""How the texts of ``-r`` become rankers and runs, with their names and the options of a preset."""
+"""How the texts of ``-r`` become rankers and runs, with their names and the options of a preset.
+
+A text has a *stage*, or several with ``>>`` between them, which re-rank: ``bm25@100>>monot5:base``.
+A *preset* has the settings of a paper; its *recipe* is the model that it uses for a ranker.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ class NamedText:
 
     @classmethod
     def from_text(cls, text: str | Path) -> Self:
-        """Read ``NAME=SPEC`` or ``NAME=FILE``; a file of the whole name is that file."""
+        """Read ``NAME=SPEC`` or ``NAME=FILE``; the whole text may be the name of a file instead."""
         match = None if os.path.exists(text) else _NAMED_TEXT.fullmatch(str(text))
         if match is None:
             return cls(text=str(text))
@@ -44,10 +48,17 @@ class NamedText:
 
 
 def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: Any) -> list[Ranker]:
-    """Read rankers, each with the options of the command line that it has and does not set itself.
+    """Read the texts of rankers.
 
-    The options of a preset come after those, and its recipe replaces the ranker's name. A verb that
-    prints names of its user takes them off (`NamedText`) before; any other refuses them here.
+    Parameters
+    ----------
+    specs : sequence of str
+        The texts, without names of the user (`NamedText`), which are refused here.
+    preset : str, optional
+        Name of a paper's settings.
+    **defaults
+        Options of the command line. Each ranker that has an option of this name takes the value,
+        unless its text sets another. They win over the options of the preset.
     """
     for spec in specs:
         typed = NamedText.from_text(spec)
@@ -79,7 +90,7 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
 
 @dataclass(frozen=True, kw_only=True)
 class _StageDefaults:
-    """Options for the stages of rankers that do not set them."""
+    """Options for the stages of rankers whose texts do not set them."""
 
     typed: Mapping[str, str]
     """Options of the command line."""
@@ -89,7 +100,10 @@ class _StageDefaults:
     """Name of these settings."""
 
     def equip(self, stage: Stage) -> Stage:
-        """Return a stage with the options that its ranker has, and with the preset's recipe."""
+        """Return a stage with the default options that its ranker has.
+
+        A ranker without a model gets that of the preset's recipe.
+        """
         from ranktilt.registry import ranker_class
 
         names = {field.name for field in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
@@ -99,8 +113,8 @@ class _StageDefaults:
                 kind = f"option of {stage.name} in preset {self.preset_name!r}"
                 raise unknown(kind, option, sorted(names))
         text = {} if self.preset.text is None else {"text": self.preset.text}
-        usual = {**text, **preset_options, **self.typed}
-        options = {name: value for name, value in usual.items() if name in names}
+        defaults = {**text, **preset_options, **self.typed}
+        options = {name: value for name, value in defaults.items() if name in names}
         name, argument = stage.name, stage.argument
         if argument is None and name in self.preset.recipes:
             name, _, recipe = self.preset.recipes[name].partition(":")
@@ -115,25 +129,35 @@ def rank_with(
     *,
     repeats: bool = False,
 ) -> list[Run]:
-    """Rank with each ranker, once all are known to be able to; `names` are the users' for runs.
+    """Rank with each ranker, after a check that all can rank.
 
-    With `repeats`, a ranker may rank several times; see `Run.repeats`.
+    Parameters
+    ----------
+    rankers : sequence of Ranker
+        The rankers.
+    collection : Collection
+        The queries and documents.
+    names : sequence of (str or None)
+        Names that the user gives the runs, one for each ranker; None keeps a run's own name.
+    repeats : bool
+        Whether a ranker may rank each query several times; the run then has the further rankings
+        as its `Run.repeats`.
     """
     from ranktilt.data.runs.run import named_apart
     from ranktilt.rankers.candidates import check_reranked
 
     for ranker in rankers:
         ranker.check()
-    ranked = []
+    runs = []
     for ranker in rankers:
         run = ranker.rank_repeats(collection) if repeats else ranker.rank(collection)
-        ranked.append(check_reranked(run, None, ranker))
-    runs = named_apart(ranked)
+        runs.append(check_reranked(run, None, ranker))
+    runs = named_apart(runs)
     return with_names(runs, names) if names else runs
 
 
 def with_names(runs: Sequence[Run], names: Sequence[str | None]) -> list[Run]:
-    """Give runs the names of their user; None keeps a run's name."""
+    """Return runs with the names of the user; None keeps a run's own name."""
     renamed_runs = []
     for run, name in zip(runs, names, strict=True):
         renamed_runs.append(run if name is None else replace(run, spec={**run.spec, "alias": name}))
@@ -141,9 +165,14 @@ def with_names(runs: Sequence[Run], names: Sequence[str | None]) -> list[Run]:
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
-    """Refuse runs with a greater share of unreadable answers of language models than allowed.
+    """Refuse runs whose language models gave too many unreadable answers.
 
-    Runs are given by their specs; None allows every share.
+    Parameters
+    ----------
+    specs : iterable of mapping
+        The specs of the runs, which count the answers.
+    max_failures : float or None
+        Largest share of unreadable answers, in percent; None allows every share.
     """
     from ranktilt.data.runs.run import stage_facts
 
@@ -157,7 +186,7 @@ def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
 
 
 def any_has_option(option: str, specs: Sequence[str]) -> bool:
-    """Tell whether a stage of these rankers has an option."""
+    """Tell whether a stage of the rankers with these texts has an option."""
     from ranktilt.registry import ranker_class, ranker_stages
 
     for spec in specs:

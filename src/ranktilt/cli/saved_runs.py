@@ -1,4 +1,7 @@
-"""Options of saved runs: their files, how they are ordered, and the queries of responses."""
+"""Options of saved runs: their files, how they are ordered, and the queries of responses.
+
+*Responses* are answers of a search engine as it sent them, which need not name their query.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
 class SavedRunOptions:
-    """Runs that exist, and how their files are read."""
+    """Files of runs, and how they are read."""
 
     run: Annotated[
         list[Path] | None,
@@ -50,9 +53,14 @@ class SavedRunOptions:
         return [NamedText.from_text(path) for path in self.run or ()]
 
     def load_runs(self, max_failures: float | None = None, *, repeats: bool = False) -> list[Run]:
-        """Read the saved runs; each knows the ranker that would read it again.
+        """Read the saved runs; the spec of each has the text of the ranker that reads it again.
 
-        With `repeats`, a file may hold several rankings of each query; see `Run.repeats`.
+        Parameters
+        ----------
+        max_failures : float, optional
+            Percentage of queries that may have no readable response.
+        repeats : bool
+            Whether a file may hold several rankings of each query, as `Run.repeats`.
         """
         from ranktilt.data.formats.responses.search_responses import MAX_FAILURES
         from ranktilt.data.queries import query_texts
@@ -80,7 +88,17 @@ class SavedRunOptions:
 
 
 def replay_spec(path: Path, score_order: str | None = None, queries: Path | None = None) -> str:
-    """Return the text of the ranker that reads a saved run."""
+    """Return the text of the ranker that reads a saved run, such as ``replay:bm25.trec``.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the run.
+    score_order : str or None
+        How its documents are ordered, as ``--score-order`` says.
+    queries : Path or None
+        File of the queries, for responses that do not name them.
+    """
     from ranktilt.spec import Stage
 
     stage_options = {} if score_order is None else {"score_order": score_order}

@@ -1,4 +1,8 @@
-"""Settings of a command: the configuration file, ``--set``, and the options of the machine."""
+"""Settings of a command: the configuration file, ``--set``, and the options of the machine.
+
+The *configuration* is ranktilt.toml of the working folder; a *section* is a part of it, such as
+[statistics], whose *keys* ``--set statistics.seed=1`` sets for one command.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +29,19 @@ from ranktilt.config import (
 )
 from ranktilt.errors import UserError
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
-"""Environment variables of the number of threads."""
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+)
+"""Environment variables by which libraries read the number of threads."""
 
 
 @Parameter(name="*", group=MACHINE)
 @dataclass(frozen=True, kw_only=True)
 class MachineOptions:
-    """What work runs on, and what is said of it; the same for every command."""
+    """Where work runs, and what is printed about it; the same options for every command."""
 
     device: Annotated[
         str | None, Parameter(help="Device for models, such as cpu or cuda:0.", metavar="DEVICE")
@@ -76,16 +85,16 @@ class MachineOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a verb may ask of the configuration and of the machine."""
+    """The configuration and the machine of the running command."""
 
     configuration: Configuration = field(default_factory=Configuration)
     """The configuration of the project."""
     machine: MachineSettings = field(default_factory=MachineSettings)
-    """What work runs on."""
+    """Device, threads, memory and cluster."""
     training: Mapping[str, str] = field(default_factory=dict)
     """Arguments of a training, by name, as they were typed: keys of ``--set`` without a section."""
     is_device_typed: bool = False
-    """Whether the device comes from the command line, and so wins over one of a model's entry."""
+    """Whether the device comes from the command line, and so wins over that of [llm.NAME]."""
     assigned_statistics: frozenset[str] = frozenset()
     """Keys of [statistics] that ``--set`` gives, which win over a preset."""
 
@@ -124,13 +133,13 @@ READERS = {
     "check": frozenset(("audit", "check")),
     "mitigate": frozenset(("mitigate",)),
 }
-"""Commands that read a section of the configuration; all may read [machine]."""
+"""Commands that read each section of the configuration; all may read [machine]."""
 _settings: ContextVar[Settings] = ContextVar("settings", default=Settings())  # noqa: B039 - frozen
 """Settings of the running command."""
 
 
 def settings() -> Settings:
-    """Return what is in force."""
+    """Return the settings of the running command."""
     return _settings.get()
 
 
@@ -143,22 +152,30 @@ def in_force(options: MachineOptions, path: Sequence[str]) -> Iterator[None]:
     options : MachineOptions
         What was typed before or after the command.
     path : sequence of str
-        The command, such as ``("data", "load")``. Help and doctor run where the configuration
-        cannot be used, which every other command refuses; so it does keys of ``--set`` that the
-        command does not read.
+        The command, such as ``("data", "load")``.
+
+    Raises
+    ------
+    UserError
+        If the configuration cannot be read, unless the command is help or doctor; for a key of
+        ``--set`` that the command does not read.
     """
     with reporting(quiet=options.quiet):
         verb = path[0] if path else ""
         try:
             current = _read(options)
         except UserError:
-            if not (verb.startswith("--") or "doctor" in path) or _is_file_sound():
+            runs_without_file = verb.startswith("--") or "doctor" in path
+            if not runs_without_file or _is_file_sound():
                 raise
             current = Settings()
         _require_read(options, path)
         token = _settings.set(current)
         try:
-            with _machine(current, computes=verb in COMPUTING, typed=options.executor):
+            machine = _machine_in_force(
+                current, computes=verb in COMPUTING, typed_executor=options.executor
+            )
+            with machine:
                 yield
         finally:
             _settings.reset(token)
@@ -183,16 +200,19 @@ def _require_read(options: MachineOptions, path: Sequence[str]) -> None:
 
 
 def _is_file_sound() -> bool:
-    """Tell whether the configuration file is right by itself, so that ``--set`` is at fault."""
+    """Tell whether the configuration file can be read, so that only ``--set`` can be at fault."""
     try:
-        read_configuration(_file())
+        read_configuration(_configuration_file())
     except UserError:
         return False
     return True
 
 
-def _file() -> Path | None:
-    """Return the configuration file of the working folder; None where that folder is gone."""
+def _configuration_file() -> Path | None:
+    """Return the configuration file of the working folder; None where there is none.
+
+    The working folder itself may have been deleted.
+    """
     try:
         return find_configuration(Path.cwd())
     except FileNotFoundError:
@@ -200,29 +220,29 @@ def _file() -> Path | None:
 
 
 def _read(options: MachineOptions) -> Settings:
-    """Read the options, and the keys that they set."""
+    """Read the configuration, with the keys of ``--set`` and the typed options of the machine."""
     keys = _assignments(options.assignments or ())
     training = {name: text for name, text in keys.items() if "." not in name}
-    others = {name: text for name, text in keys.items() if "." in name}
-    configuration = read_configuration(_file(), others)
+    keys_of_sections = {name: text for name, text in keys.items() if "." in name}
+    configuration = read_configuration(_configuration_file(), keys_of_sections)
     machine = configuration.machine
     for name in ("device", "threads", "memory", "executor"):
         value = getattr(options, name)
         if value is not None:
             machine = replace(machine, **{name: value})
     section = "statistics."
-    assigned = {name.removeprefix(section) for name in others if name.startswith(section)}
+    assigned = {name.removeprefix(section) for name in keys_of_sections if name.startswith(section)}
     return Settings(
         configuration=configuration,
         machine=machine,
         training=training,
-        is_device_typed=options.device is not None or "machine.device" in others,
+        is_device_typed=options.device is not None or "machine.device" in keys_of_sections,
         assigned_statistics=frozenset(assigned),
     )
 
 
 def _assignments(texts: Sequence[str]) -> dict[str, str]:
-    """Read ``KEY=VALUE`` texts; a key is given once."""
+    """Read ``KEY=VALUE`` texts; refuse a key that comes twice."""
     values: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -240,7 +260,10 @@ def _assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def assignable_keys(name: str, path: Sequence[str]) -> list[str]:
-    """Return the keys of ``--set`` with this name that a command reads, as ``statistics.seed``."""
+    """Return the keys of ``--set`` with a name that a command reads, such as ``statistics.seed``.
+
+    `path` is the command, such as ``("data", "load")``.
+    """
     from ranktilt.data.faults.check_limits import CheckLimits
     from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
 
@@ -277,18 +300,30 @@ def _names(kind: type) -> list[str]:
 
 
 @contextmanager
-def _machine(current: Settings, *, computes: bool, typed: str | None) -> Iterator[None]:
-    """Compute as the options of the machine say, while this is open."""
+def _machine_in_force(
+    current: Settings, *, computes: bool, typed_executor: str | None
+) -> Iterator[None]:
+    """Compute on the machine of the settings, while this is open.
+
+    Parameters
+    ----------
+    current : Settings
+        The settings.
+    computes : bool
+        Whether the command may run on a cluster.
+    typed_executor : str or None
+        The value of ``--executor``, which other commands refuse.
+    """
     from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory, read_size
 
     machine = current.machine
-    if typed is not None and not computes:
+    if typed_executor is not None and not computes:
         raise UserError(
             "--executor: this command computes nothing that could run elsewhere; omit it"
         )
     # Libraries read their thread counts from the environment when they are imported.
     if machine.threads is not None:
-        os.environ.update(dict.fromkeys(_THREADS, str(machine.threads)))
+        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(machine.threads)))
     memory = None if machine.memory is None else read_size(machine.memory)
     with limit_memory(MemoryLimits(memory=memory)):
         if machine.executor is None or not computes:

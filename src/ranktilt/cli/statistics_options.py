@@ -1,4 +1,4 @@
-"""Options of how tilts are tested, with what ranktilt.toml and ``--set`` say of it."""
+"""How tilts are tested: options, and the keys of [statistics] in ranktilt.toml or ``--set``."""
 
 from __future__ import annotations
 
@@ -18,32 +18,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditStatistics:
-    """How an audit measures and tests tilts, of every place that may say so."""
+    """How an audit measures and tests tilts, from options, ``--set``, a preset and the file."""
 
     ties: str = "expected"
-    """How ties count."""
+    """How documents of equal score count, such as ``expected`` for the mean over all orders."""
     rounding: str = "none"
-    """Whether means are rounded as papers do."""
+    """How means are rounded before they are compared, as some papers do."""
     missing: str = "zero"
-    """How queries without a document count."""
+    """How queries without a retrieved document count."""
     test: str = "interval"
-    """Test of a tilt."""
+    """Name of the test of a tilt."""
     primary: str | None
-    """Question that verdicts answer; None for the usual one."""
+    """Measure whose tilt decides the verdict; None for the default of the audit."""
     margin: Margin
-    """Tilts that count as level."""
+    """Largest tilt that counts as level, in points or ranks."""
     correction: str
-    """How p-values are corrected."""
+    """How p-values are corrected for many tests."""
     resamples: int
-    """Resamples of the bootstrap."""
+    """Number of resamples of the bootstrap."""
     seed: int
-    """Seed of everything random."""
+    """Random seed of all draws."""
 
 
 @Parameter(name="*", group=STATISTICS)
 @dataclass(frozen=True, kw_only=True)
 class StatisticsOptions:
-    """Options of how tilts are tested; resamples, seed and correction are keys of ranktilt.toml."""
+    """Options of how tilts are tested.
+
+    Resamples, seed and correction have no options: they are keys of ranktilt.toml.
+    """
 
     ties: Annotated[
         Literal["expected", "trec_eval"] | None,
@@ -72,17 +75,18 @@ class StatisticsOptions:
     def in_force(self, preset: str | None = None) -> AuditStatistics:
         """Return how an audit measures and tests.
 
-        Options win over ``--set``, a preset and the file, in this order.
+        An option wins over ``--set``, that over a preset, and that over ranktilt.toml. `preset` is
+        the name of a paper's settings.
         """
         from ranktilt.presets import preset as preset_named
 
         configured = statistics_settings()
-        usual = configured.audit_options
+        file_values = configured.audit_options  # with those of --set
         assigned = settings().assigned_statistics
-        values = dict(usual)
+        values = dict(file_values)
         if preset is not None:
             values |= preset_named(preset).statistics
-        values |= {name: value for name, value in usual.items() if name in assigned}
+        values |= {name: value for name, value in file_values.items() if name in assigned}
         if self.ties is not None:
             values["ties"] = self.ties
         statistics = AuditStatistics(
@@ -101,7 +105,7 @@ class StatisticsOptions:
         return self.in_force()
 
     def _margin(self) -> Margin:
-        """Return the margin of the option, or else of ranktilt.toml, or else the usual one."""
+        """Return the margin of the option, of ranktilt.toml, or the default, in this order."""
         from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
         if self.margin is not None:
@@ -117,27 +121,30 @@ class StatisticsOptions:
 
         statistics = self.in_force(preset)
         changes = list[str]()
-        for name, usual in preset_named(preset).statistics.items():
+        for name, preset_value in preset_named(preset).statistics.items():
             value = getattr(statistics, name)
-            if value != usual:
+            if value != preset_value:
                 changes.append(f"{name} = {value}")
         return changes
 
 
 def statistics_settings() -> StatisticsSettings:
-    """Return the section [statistics], as ranktilt.toml or ``--set`` has it."""
+    """Return the section [statistics] of ranktilt.toml, with the keys of ``--set``."""
     return settings().configuration.statistics
 
 
 def read_optional_margin(text: str | None, option: str) -> Margin | None:
-    """Read a margin, points or ranks; None where none is named."""
+    """Read a margin in points or ranks; None without a text. `option` is named in errors."""
     from ranktilt.measures.margin import read_margin
 
     return None if text is None else read_margin(text, option)
 
 
 def margin_of_shares(typed: float | None) -> float:
-    """Return the points within which a share counts as level: --margin, or [statistics]."""
+    """Return the largest difference of a share from 50 % that counts as level, in points.
+
+    It is the `typed` margin of ``--margin``, that of [statistics], or the default, in this order.
+    """
     from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 
     if typed is not None:

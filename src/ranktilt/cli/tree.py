@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command that runs something."""
+    """A command that runs something, and not a group of commands."""
 
     path: tuple[str, ...]
     """What is typed, such as ``("data", "load")``."""
     parser: App
-    """The command."""
+    """The parser of the command."""
 
     @property
     def name(self) -> str:
-        """The words of its path."""
+        """The words that are typed, such as ``data load``."""
         return " ".join(self.path)
 
     @property
     def examples(self) -> list[str]:
         """Whole commands, as they are typed."""
         lines = (self.parser.usage or "").splitlines()
+        # `EXAMPLE` is "  $ ranktilt ", and an example begins with ranktilt.
         return [line.removeprefix("  $ ") for line in lines if line.startswith(EXAMPLE)]
 
     @property
@@ -47,7 +48,7 @@ class Command:
         return [argument for argument in self._collected() if argument.index is None]
 
     def _collected(self) -> list[Argument]:
-        """Return the arguments of the command."""
+        """Return arguments and options; a record of options is replaced by its fields."""
         collection = self.parser.assemble_argument_collection(
             default_parameter=app.default_parameter, parse_docstring=True
         )
@@ -59,7 +60,10 @@ class Command:
 
 
 def commands(parent: App = app, path: tuple[str, ...] = ()) -> Iterator[Command]:
-    """Yield every command that runs something."""
+    """Yield every command of `parent` and of its groups.
+
+    `path` has the words that lead to the parent.
+    """
     for name in parent:
         if name.startswith("-"):
             continue
@@ -71,7 +75,11 @@ def commands(parent: App = app, path: tuple[str, ...] = ()) -> Iterator[Command]
 
 
 def parse(words: Sequence[str]) -> tuple[Any, BoundArguments]:
-    """Parse a command line without running it; `CycloptsError` where it does not parse."""
-    _, launched, _ = app.meta.parse_args(words, **EXIT_QUIETLY)
-    command, bound, _ = app.parse_args(launched.args, **EXIT_QUIETLY)
-    return command, bound
+    """Parse a command line without running it, and return its verb with the arguments.
+
+    `CycloptsError` is raised where it does not parse.
+    """
+    # The first pass takes off the options of the machine.
+    _, words_of_verb, _ = app.meta.parse_args(words, **EXIT_QUIETLY)
+    command, bound_arguments, _ = app.parse_args(words_of_verb.args, **EXIT_QUIETLY)
+    return command, bound_arguments

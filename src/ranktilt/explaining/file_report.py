@@ -176,8 +176,8 @@ def _named_kind(columns: Mapping[str, str]) -> str:
 def _with_user_path(report: FileReport, *, copy: str, path: str, text: str) -> FileReport:
     """Replace the path of a copy by the user's path, if a copy was read.
 
-    A pipe or standard input can be read only once. So `rereadable_file` copies it to a temporary file,
-    which is gone when the user reads the report.
+    A pipe or standard input can be read only once. So `rereadable_file` copies it to a temporary
+    file, which is gone when the user reads the report.
 
     Parameters
     ----------

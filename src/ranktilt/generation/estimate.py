@@ -142,9 +142,10 @@ def estimate(
         cost *= BATCH_PRICE
     workload = Workload(requests=len(unanswered), tokens_in=tokens_in, tokens_out=tokens_out)
     pace = time_of(llm, workload, requests_per_minute)
+    empty_count = sum(rejected.reason == EMPTY for rejected in inputs.rejected)
     return CostEstimate(
         documents=inputs.text_count,
-        empty=sum(rejected.reason == EMPTY for rejected in inputs.rejected),
+        empty=empty_count,
         sources=tuple(inputs.sources),
         requests=request_count,
         journalled=request_count - len(unanswered),

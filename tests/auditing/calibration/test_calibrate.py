@@ -342,7 +342,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG)
-def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: str) -> None:
+def test_calibrate_refusals(change: dict[str, Any], message: str) -> None:
     arguments = {"collection": toy(), "rankers": ranker("bm25"), **change}
     with pytest.raises(UserError) as error:
         calibrate(arguments.pop("collection"), arguments.pop("rankers"), **arguments)

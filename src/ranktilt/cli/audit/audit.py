@@ -98,40 +98,41 @@ def audit(
     question.check()
     rankers = question.rankers(inputs)
     collection, saved_runs = inputs.load(max_failures, repeats=True)
-    apart = sources.apart(inputs, collection, rankers)
-    if apart is not None:
-        _audit_sources(apart, rankers, inputs, question, output)
+    sources_apart = sources.apart(inputs, collection, rankers)
+    if sources_apart is not None:
+        _audit_sources(sources_apart, rankers, inputs, question, output)
         return
     collection = sources.together(inputs, collection)
     question.check_query_groups(collection)
     pairs = inputs.pairs_to_compare(collection, was_ranked_before=bool(saved_runs))
-    ranked = saved_runs or rank_with(rankers, collection, inputs.names, repeats=True)
-    runs = join_namesakes(ranked)
+    ranked_runs = saved_runs or rank_with(rankers, collection, inputs.names, repeats=True)
+    # Runs to which the user gave the same name are repeats of one ranking.
+    runs = join_namesakes(ranked_runs)
     result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)
     part = AuditedPart(audit=result, runs=runs, collection=collection)
     output.deliver_audit(result, [part])
 
 
 def _audit_sources(
-    apart: SourcesApart,
+    sources: SourcesApart,
     rankers: Sequence[Ranker],
     inputs: InputOptions,
     question: AuditQuestion,
     output: AuditOutput,
 ) -> None:
-    """Audit each source together with the reference alone, and deliver the audits joined."""
+    """Audit each source, ranked with the reference alone, and deliver all audits as one result."""
     from ranktilt.auditing.source_audits import join_audits, pairs_to_name
     from ranktilt.data.runs.repeats import join_namesakes
 
     parts = []
-    for collection, compared in zip(apart.collections, apart.pairs, strict=True):
+    for collection, pair in zip(sources.collections, sources.pairs, strict=True):
         question.check_query_groups(collection)
-        pairs = pairs_to_name(collection, compared)
+        pairs = pairs_to_name(collection, pair)
         runs = join_namesakes(rank_with(rankers, collection, inputs.names, repeats=True))
         result = question.audit(collection, runs, rankers, by=inputs.column, pairs=pairs)
         parts.append(AuditedPart(audit=result, runs=runs, collection=collection))
-    joined = join_audits(apart, [part.audit for part in parts])
-    # Joining corrects the p values of all sources together, so each part gets its audit anew.
+    joined = join_audits(sources, [part.audit for part in parts])
+    # `join_audits` corrects the p-values for the tests of all sources, which changes each audit.
     corrected_parts = [
         replace(part, audit=audit) for part, audit in zip(parts, joined.audits, strict=True)
     ]

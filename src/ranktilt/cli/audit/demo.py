@@ -50,7 +50,7 @@ def demo(
 
 
 def _about_bundled(collection: Collection, *, advises: bool) -> str:
-    """Say what the bundled collection is, and with advice which options ask more."""
+    """Say what the bundled collection is; with `advises`, also which options add questions."""
     spec = collection.spec
     text = (
         f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs from the NumPy "

@@ -1,7 +1,8 @@
-"""An audit's file in place of a collection: later commands read what the audit was made of.
+"""An audit's file in place of a collection: later commands read the inputs of the audit.
 
-``ranktilt explain audit.json`` is the explain command with the folder or labels, runs and judgments
-that the audit names. Options that are typed win over those of the audit.
+``ranktilt explain audit.json`` is read as the explain command with the folder or labels, the runs
+and the judgments that the audit was made from. Options that are typed win over those of the audit.
+*Words* are the parts of a command line, as a shell splits it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 VERBS = ("audit", "explain", "mitigate")
 """Verbs that can take their inputs from an audit."""
 _RUN_OPTIONS = ("-r", "--ranker", "--run")
-"""Options that name rankers or runs, and so replace the audit's."""
+"""Options that name rankers or runs; where one is typed, those of the audit are not read."""
 _PAIR_OPTIONS = ("--pair", "--protected")
 """Options that name the two groups."""
 _SUFFIXES = (".json", ".json.gz")
@@ -32,24 +33,24 @@ _SUFFIXES = (".json", ".json.gz")
 
 @dataclass(frozen=True, kw_only=True)
 class TypedOption:
-    """An option with its value, or a flag; a bare value where nothing stands before it."""
+    """An option with its value, a flag, or an argument without an option before it."""
 
     name: str
-    """Name of the option; empty for a bare value."""
+    """The option, such as ``--pair``; empty for an argument."""
     words: tuple[str, ...]
-    """Everything that was typed of it."""
+    """The words of the command line: the option and its value."""
 
 
 def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
-    """Put what an audit was made of in place of its file, where one stands right after a verb.
+    """Replace an audit's file right after a verb by the inputs of the audit.
 
-    It is done before any option is read, because what made an audit may include ``--set``, which
-    stands for all verbs.
+    This happens before any option is read, because these inputs may include ``--set``, which is an
+    option of every command.
     """
     for index, (verb, file) in enumerate(pairwise(words)):
         if verb in VERBS and _is_audit_file(file):
             if verb == "explain" and is_citation_audit(Path(file)):
-                return list(words)  # it holds its pages, and explain reads it itself
+                return list(words)  # it contains its pages, and explain reads it as it is
             audit = _audit_to_read(Path(file), verb)
             _require_files(Path(file), audit)
             if "--quiet" not in words:
@@ -70,7 +71,7 @@ def is_citation_audit(file: Path) -> bool:
 
 
 def _audit_to_read(file: Path, verb: str) -> Audit:
-    """Return the audit whose inputs a verb reads: of several sources, the first source's."""
+    """Return the audit whose inputs a verb reads; of audits of several sources, the first."""
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
     from ranktilt.reporting.report import read_result
@@ -83,25 +84,26 @@ def _audit_to_read(file: Path, verb: str) -> Audit:
             f"{file} audits {len(result.sources)} sources, each with {result.reference}; to "
             f"{verb} it, name its collection DIR, with --source or --pair"
         )
-    # To explain is to look at every source, whichever audit names the collection.
+    # explain examines every source of the collection, which each of these audits names.
     return result.audits[0]
 
 
 def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
-    """Return what follows the verb: the words of the audit, and those that were typed."""
+    """Return the words that follow the verb: inputs of the audit, and what was typed."""
     if verb != "audit":
-        audit = _ranked_once(file, verb, audit, typed)
-    inputs = _words_of_verb(verb, audit, _runs_to_ask(file, verb, audit, typed), typed)
+        audit = _with_runs_without_repeats(file, verb, audit, typed)
+    inputs = _words_of_verb(verb, audit, _runs_to_read(file, verb, audit, typed), typed)
     if not inputs:
         raise UserError(f"{file}: {_obstacle(verb, audit)}")
     inputs = inputs[2:]  # without ranktilt and the verb
     typed = _without_run_names(typed, audit)
-    typed_names = {option.name for option in _options(typed)}
-    if typed_names & set(_RUN_OPTIONS):
-        typed_names |= set(_RUN_OPTIONS)
+    typed_options = {option.name for option in _options(typed)}
+    if typed_options & set(_RUN_OPTIONS):
+        # One option that names runs replaces the audit's runs, whichever options name those.
+        typed_options |= set(_RUN_OPTIONS)
     words_of_audit: list[str] = []
     for option in _options(inputs):
-        if not option.name or option.name not in typed_names:
+        if not option.name or option.name not in typed_options:
             words_of_audit += option.words
     return [*words_of_audit, *typed]
 
@@ -132,11 +134,12 @@ def _note_changed_files(file: Path, audit: Audit) -> None:
             note(f"{record['path']} has changed since {file} was made")
 
 
-def _ranked_once(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> Audit:
+def _with_runs_without_repeats(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> Audit:
     """Return an audit whose runs a verb can read: those with one ranking of each query.
 
-    Where other runs are typed, they come in place of the audit's, and each of those counts as
-    ranked once. Otherwise runs with repeats are refused if they were named or if all are repeated.
+    Runs with several rankings (repeats) are refused if they are named or if all runs have repeats,
+    and otherwise left out with a note. Where runs that the audit lacks are typed, they replace its
+    runs, and nothing is refused.
     """
     typed_names = _typed_runs(typed)
     if not set(typed_names) <= set(audit.runs):
@@ -157,7 +160,7 @@ def _ranked_once(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> A
 
 
 def _without_repeats(audit: Audit) -> Audit:
-    """Return an audit whose runs have their first repeats alone."""
+    """Return an audit that keeps the first ranking of each query alone."""
     specs = [dict(spec) for spec in audit.spec["runs"]]
     for spec in specs:
         spec.pop("repeats", None)
@@ -165,7 +168,7 @@ def _without_repeats(audit: Audit) -> Audit:
 
 
 def _typed_runs(typed: Sequence[str]) -> list[str]:
-    """Return what was typed after options that name rankers or runs."""
+    """Return the values of typed options that name rankers or runs."""
     return [
         option.words[1]
         for option in _options(typed)
@@ -173,8 +176,8 @@ def _typed_runs(typed: Sequence[str]) -> list[str]:
     ]
 
 
-def _runs_to_ask(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
-    """Return the runs of the audit that are asked about: those named by -r, or all."""
+def _runs_to_read(file: Path, verb: str, audit: Audit, typed: Sequence[str]) -> list[str]:
+    """Return the audit's runs that the verb reads: those that -r or --run names, or all."""
     typed_names = _typed_runs(typed)
     runs = [name for name in audit.runs if name in typed_names] or list(audit.runs)
     if verb != "audit":
@@ -196,7 +199,7 @@ def _without_run_names(typed: Sequence[str], audit: Audit) -> list[str]:
 
 
 def _obstacle(verb: str, audit: Audit) -> str:
-    """Say why a verb cannot be made of an audit, and what to do."""
+    """Say why a verb cannot read the inputs of an audit, and what to do instead."""
     from ranktilt.auditing.answer.command_words import input_words
 
     if verb != "mitigate" or not input_words(audit, list(audit.runs)):
@@ -213,7 +216,7 @@ def _obstacle(verb: str, audit: Audit) -> str:
 
 
 def _words_of_verb(verb: str, audit: Audit, runs: list[str], typed: Sequence[str]) -> list[str]:
-    """Return an audit's inputs as words of a verb."""
+    """Return the command of a verb that reads an audit's inputs; empty where it cannot."""
     from ranktilt.auditing.answer.command_words import (
         audit_words,
         explain_words,
@@ -235,7 +238,7 @@ def _words_of_verb(verb: str, audit: Audit, runs: list[str], typed: Sequence[str
 
 
 def _largest_first(audit: Audit, run: str) -> list[tuple[str, str]]:
-    """Return the pairs of an audit with a verdict, that with the largest tilt of a run first."""
+    """Return the pairs of groups that have a verdict, by falling size of the run's tilt."""
     from ranktilt.auditing.answer.verdict import margins
 
     def size(pair: tuple[str, str]) -> float:
@@ -245,7 +248,7 @@ def _largest_first(audit: Audit, run: str) -> list[tuple[str, str]]:
 
 
 def _options(words: Sequence[str]) -> Iterator[TypedOption]:
-    """Take words apart into options with their values; a flag has none."""
+    """Yield the options of a command line with their values, flags and arguments."""
     index = 0
     while index < len(words):
         word = words[index]
@@ -255,7 +258,7 @@ def _options(words: Sequence[str]) -> Iterator[TypedOption]:
         elif "=" in word and word.startswith("--"):
             yield TypedOption(name=word.partition("=")[0], words=(word,))
         elif has_value:
-            # Each key of --set is an option of its own, of which several may be typed.
+            # --set may come several times, and each key is an option of its own.
             key = f" {words[index + 1].partition('=')[0]}" if word == "--set" else ""
             yield TypedOption(name=word + key, words=(word, words[index + 1]))
             index += 1

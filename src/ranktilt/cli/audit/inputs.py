@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
 class InputOptions(SavedRunOptions, LabelOptions):
-    """What an audit reads: a collection or labels, and what is ranked or was."""
+    """What an audit reads: a collection or labels, and rankers or saved runs."""
 
     folder: Annotated[Path | None, Parameter(parse=False)] = None
     """The verb's positional argument."""
@@ -84,7 +84,10 @@ class InputOptions(SavedRunOptions, LabelOptions):
 
     @property
     def specs(self) -> list[str]:
-        """Texts of the rankers; saved runs need one only where there is a collection."""
+        """Texts of the rankers.
+
+        With a collection, a saved run is read by a ranker too (``replay:FILE``).
+        """
         specs = [ranker.text for ranker in self.ranker_texts]
         if self.folder is not None:
             specs += [replay_spec(Path(run_file.text)) for run_file in self.run_files]
@@ -92,7 +95,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
 
     @property
     def names(self) -> list[str | None]:
-        """Names that the user gave the rankers of `specs`; None where there is none."""
+        """Names that the user gave the rankers of `specs`; None for a ranker without one."""
         names = [ranker.name for ranker in self.ranker_texts]
         if self.folder is not None:
             names += [run_file.name for run_file in self.run_files]
@@ -100,7 +103,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
 
     @property
     def files(self) -> list[Path]:
-        """Return the files that are read."""
+        """Files that are read."""
         files = list(collection_files(self.folder))
         files += [file_of(run_file.text) for run_file in self.run_files]
         label_file = self.labels.path if self.labels else None
@@ -110,7 +113,10 @@ class InputOptions(SavedRunOptions, LabelOptions):
         return files
 
     def check(self, *, controls: bool = False, card: bool = False) -> None:
-        """Refuse what cannot be audited together, before anything is read."""
+        """Refuse inputs that do not go together, before anything is read.
+
+        `controls` and `card` say whether ``--controls`` and ``--card`` are typed, which need more.
+        """
         if not self.ranker and not self.run:
             self._require_folder()
             raise UserError(
@@ -125,7 +131,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
         self._check_options_of_runs()
 
     def _check_without_folder(self, *, controls: bool) -> None:
-        """Refuse what only a collection can answer."""
+        """Refuse inputs without labels, and rankers and controls, which need texts."""
         if self.labels is None:
             raise UserError(
                 "the sources of the documents are unknown: name a collection DIR, or a label "
@@ -151,7 +157,10 @@ class InputOptions(SavedRunOptions, LabelOptions):
             raise UserError("--score-order needs a run, --run FILE, or a live engine")
 
     def _require_folder(self) -> None:
-        """Refuse a folder that does not exist: a typing error needs no advice about rankers."""
+        """Refuse a folder that does not exist.
+
+        This comes before the advice to name a ranker, which does not help after a typing error.
+        """
         folder = self.folder
         if folder is None or str(folder).startswith(("hub:", "irds:")):
             return
@@ -166,9 +175,19 @@ class InputOptions(SavedRunOptions, LabelOptions):
     def load(
         self, max_failures: float | None = None, *, repeats: bool = False
     ) -> tuple[Collection, list[Run]]:
-        """Read the collection, or make one of labels and saved runs, which are returned too.
+        """Load the collection, or make one of labels and of the documents of saved runs.
 
-        With `repeats`, a file may hold several rankings of each query; see `Run.repeats`.
+        Parameters
+        ----------
+        max_failures : float, optional
+            Percentage of queries that may have no readable response in a saved run.
+        repeats : bool
+            Whether the file of a run may hold several rankings of each query, as `Run.repeats`.
+
+        Returns
+        -------
+        Collection, list of Run
+            The saved runs where they make the collection; otherwise none.
         """
         if self.folder is None:
             return self._labelled(max_failures, repeats=repeats)
@@ -182,9 +201,10 @@ class InputOptions(SavedRunOptions, LabelOptions):
     def pairs_to_compare(
         self, collection: Collection, *, was_ranked_before: bool
     ) -> list[tuple[str, str]] | None:
-        """Return the pairs to compare, the reference first; refuse those that cannot be compared.
+        """Return the pairs of groups to compare, the reference first; None for all pairs.
 
-        They are checked before anything is ranked.
+        Pairs that cannot be compared are refused. `was_ranked_before` says that saved runs are
+        audited; where rankers will run, the pairs are checked before that.
         """
         from ranktilt.auditing.grouping.properties import is_property
 

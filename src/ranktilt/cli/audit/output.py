@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from ranktilt.data.runs.run import Run
 
 AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
-"""Names of the files, and of the folder of runs, in the folder of ``--save``."""
+"""Names of the two files and of the folder of runs, in the folder of ``--save``."""
 
 
 @resolve_types
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class AuditOutput(PageOutput):
-    """Output of an audit, with a row per query and everything in one folder."""
+    """Output of an audit; besides that of other verbs, a row per query, and a folder."""
 
     per_query: Annotated[
         Path | None,
@@ -53,7 +53,10 @@ class AuditOutput(PageOutput):
         return paths
 
     def deliver_audit(self, result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> None:
-        """Print the audit, then write all files; see `deliver`."""
+        """Print the audit, then write all files, even where standard output is closed.
+
+        `parts` are the audits that `result` consists of: one for each source, or the audit itself.
+        """
         result = with_command(result)
         page = partial(_page, result, parts)
         is_page = self.format == "html" and self.json != "-"
@@ -69,14 +72,14 @@ class AuditOutput(PageOutput):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditedPart:
-    """An audit with its runs and collection, for its page and its folder."""
+    """An audit with the runs and the collection that its page and its folder show."""
 
     audit: Audit
-    """The audit."""
+    """The audit of a single source, or of all documents."""
     runs: Sequence[Run]
-    """Its runs."""
+    """The audited runs."""
     collection: Collection | None
-    """Its collection; None where there is none to show."""
+    """The documents; None where no page is written."""
 
 
 def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Path) -> None:
@@ -94,7 +97,7 @@ def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Pa
 
 
 def _slug(name: str) -> str:
-    """Return a name as a part of a file's name."""
+    """Return a name with ``_`` for characters that a file's name should not have."""
     return file_name(re.sub(r"[^\w.=-]+", "_", name).strip("_"))
 
 

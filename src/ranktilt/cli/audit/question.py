@@ -1,4 +1,4 @@
-"""What ``ranktilt audit`` asks of every run."""
+"""What ``ranktilt audit`` asks of every run: measures, groups of queries, controls and tests."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditQuestion:
-    """What is asked of every run, as it was typed."""
+    """The options of an audit that apply to every run."""
 
     measure: Sequence[str] | None
-    """Measures; None for the usual ones."""
+    """Names of measures; None for the default measures."""
     preset: str | None
     """Name of a paper's settings."""
     card: bool
-    """Whether all questions of the card are asked."""
+    """Whether the question card, a table of five questions, is added."""
     controls: bool
-    """Whether controls are computed."""
+    """Whether controls, which rank changed texts, are added."""
     text: str | None
-    """Part of a document to read."""
+    """Part of a document that rankers read."""
     max_failures: float | None
-    """Share of queries or answers that may fail."""
+    """Percentage of queries or of a language model's answers that may fail."""
     statistics: StatisticsOptions
     """How tilts are tested."""
     label_errors: str | None = None
@@ -45,13 +45,13 @@ class AuditQuestion:
     """Column or file of groups of queries, as typed."""
 
     def check(self) -> None:
-        """Refuse what cannot be asked, before anything is read."""
+        """Refuse unknown measures, margins and error rates, before anything is read."""
         self.statistics.in_force(self.preset)
         self._measures()
         self._check_label_errors()
 
     def _check_label_errors(self) -> None:
-        """Refuse rates, and questions that these cannot correct, before anything is ranked."""
+        """Refuse bad error rates, and measures that cannot be corrected for them."""
         if self.label_errors is None:
             return
         from ranktilt.auditing.label_errors.checks import refuse_uncorrectable
@@ -66,14 +66,14 @@ class AuditQuestion:
         refuse_uncorrectable(self._measures() or ())
 
     def check_query_groups(self, collection: Collection) -> None:
-        """Refuse what makes no groups of queries, before anything is ranked."""
+        """Refuse a column or file that gives no groups of queries, before anything is ranked."""
         if self.by_query is not None:
             from ranktilt.auditing.query_groups.grouping import collection_query_groups
 
             collection_query_groups(self.by_query, collection)
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
-        """Return the rankers to run, with the options of the command line."""
+        """Return the rankers of the inputs, with the options of the command line."""
         return read_rankers(
             inputs.specs,
             self.preset,
@@ -92,7 +92,21 @@ class AuditQuestion:
         by: str | None,
         pairs: list[tuple[str, str]] | None,
     ) -> Audit:
-        """Audit the runs of one collection; `rankers` are for the controls, which rank again."""
+        """Audit the runs of a collection.
+
+        Parameters
+        ----------
+        collection : Collection
+            Queries, documents, groups and judgments.
+        runs : sequence of Run
+            The runs.
+        rankers : sequence of Ranker
+            The rankers of the runs, for the controls, which rank changed texts.
+        by : str or None
+            The column of the groups; None for no groups.
+        pairs : list of (str, str) or None
+            Pairs of groups to compare; None for all.
+        """
         from ranktilt.auditing.audit import audit as run_audit
         from ranktilt.auditing.controls import controls
         from ranktilt.auditing.failed_check import with_failed_check
@@ -130,7 +144,7 @@ class AuditQuestion:
         return result
 
     def _measures(self) -> list[Estimand] | None:
-        """Return the measures of ``-m``, or else of the preset; None for the usual ones."""
+        """Return the measures of ``-m``, or those of the preset; None for the default measures."""
         from ranktilt.measures.base import estimand
         from ranktilt.presets import preset
 
@@ -138,7 +152,7 @@ class AuditQuestion:
         return [estimand(name) for name in names] or None
 
     def _preset_changes(self, preset: str) -> list[str]:
-        """Return what was asked for otherwise than the preset has it."""
+        """Return the settings that were typed differently from the preset's."""
         changes = self.statistics.preset_changes(preset)
         if self.measure:
             changes.append("measures")

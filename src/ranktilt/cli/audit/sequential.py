@@ -1,4 +1,8 @@
-"""Options of a sequential audit: a live engine is asked until its tilt is decided."""
+"""Options of a sequential audit, which asks a live engine until its tilt is decided.
+
+A *live engine* is a search engine that is asked query by query; a tilt is decided once it is shown
+to be larger than a limit, or ruled out.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,10 @@ class SequentialOptions:
     ] = None
 
     def check(self, **unread: Any) -> None:
-        """Refuse options that nothing would read; `unread` are those of the usual audit."""
+        """Refuse options that nothing would read.
+
+        `unread` are the options of other audits, by the names of their parameters.
+        """
         if self.stop_at_tilt is None:
             if self.max_queries:
                 raise UserError("--max-queries needs a sequential audit: --stop-at-tilt 10")
@@ -59,9 +66,25 @@ class SequentialOptions:
             )
 
     def audit(
-        self, inputs: InputOptions, sources: Sequence[str] | None, measure: Any, text: str | None
+        self,
+        inputs: InputOptions,
+        sources: Sequence[str] | None,
+        measure: Sequence[str] | None,
+        text: str | None,
     ) -> SequentialAudit:
-        """Ask the engine until its tilt is decided."""
+        """Ask the engine until its tilt is decided.
+
+        Parameters
+        ----------
+        inputs : InputOptions
+            The collection or labels, and the engine.
+        sources : sequence of str or None
+            Sources to audit; None for all.
+        measure : sequence of str or None
+            The measure, alone in a sequence; None for the default.
+        text : str or None
+            The part of a document that a ranker reads.
+        """
         from ranktilt.auditing.sequential import USUAL, sequential_audit
 
         specs = inputs.specs
@@ -88,7 +111,7 @@ class SequentialOptions:
         )
 
     def _collection(self, inputs: InputOptions, sources: Sequence[str] | None) -> Collection:
-        """Return the collection, or the labels, with the queries to ask."""
+        """Return the documents, of the collection or of the labels, with the queries to ask."""
         from ranktilt.data.collection import Collection
         from ranktilt.data.queries import read_queries
 

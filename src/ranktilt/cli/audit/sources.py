@@ -1,4 +1,8 @@
-"""Options of the sources that ``ranktilt audit`` ranks: which, and together or apart."""
+"""Options of the sources that ``ranktilt audit`` ranks: which ones, and whether together.
+
+A *source* says who wrote a document, such as human. Several sources are taken *apart*: each is
+ranked with the reference source alone, so that they do not compete with each other.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Which sources are ranked, and whether together."""
+    """The sources to rank, and whether all are ranked together."""
 
     source: Annotated[
         list[str] | None,
@@ -43,10 +47,10 @@ class SourceOptions:
     def apart(
         self, inputs: InputOptions, collection: Collection, rankers: Sequence[Ranker]
     ) -> SourcesApart | None:
-        """Take several sources apart, each with the reference; None where all are ranked together.
+        """Return a collection for each source with the reference; None to rank all together.
 
         Saved runs and live engines have ranked all sources already, and groups of another column
-        are no sources: these stay together.
+        are no sources: both stay together.
         """
         from ranktilt.auditing.sources_apart import take_apart
         from ranktilt.rankers.base import stages_of
@@ -58,27 +62,30 @@ class SourceOptions:
         )
         if inputs.column != "source" or was_ranked_before or self.mixed or inputs.pairs is not None:
             return None
-        chosen = self._chosen(inputs, collection)
-        if len(chosen) <= 2:
+        sources = self._selected(inputs, collection)
+        if len(sources) <= 2:
             return None
-        return take_apart(collection, chosen, reference=inputs.reference)
+        return take_apart(collection, sources, reference=inputs.reference)
 
-    def _chosen(self, inputs: InputOptions, collection: Collection) -> list[str]:
-        """Return the sources of ``--source``, with the reference; all where none is named."""
+    def _selected(self, inputs: InputOptions, collection: Collection) -> list[str]:
+        """Return the sources of ``--source`` and the reference; without the option, all sources."""
         if not self.source:
             return list(collection.sources)
-        chosen = [*self.source, *([inputs.reference] if inputs.reference else [])]
-        return list(dict.fromkeys(chosen))
+        sources = [*self.source, *([inputs.reference] if inputs.reference else [])]
+        return list(dict.fromkeys(sources))
 
     def together(self, inputs: InputOptions, collection: Collection) -> Collection:
-        """Return the collection of the chosen sources alone."""
+        """Return the collection with the documents of the selected sources alone.
+
+        A single source, which leaves nothing to compare, is refused.
+        """
         if inputs.column != "source":
             return collection.only_sources(self.source or collection.sources)
-        chosen = self._chosen(inputs, collection)
-        alone = collection.only_sources(chosen)
-        if self.source and len(chosen) < 2:
-            others = [name for name in collection.sources if name not in chosen]
+        sources = self._selected(inputs, collection)
+        collection_of_sources = collection.only_sources(sources)
+        if self.source and len(sources) < 2:
+            others = [name for name in collection.sources if name not in sources]
             suggested = "human" if "human" in others else next(iter(others), "")
             hint = f": name another one to compare with, such as {suggested!r}" if suggested else ""
-            raise UserError(f"only source {chosen[0]!r}{hint}")
-        return alone
+            raise UserError(f"only source {sources[0]!r}{hint}")
+        return collection_of_sources

@@ -1,106 +1,102 @@
-"""What ``ranktilt explain`` reads, and the options that it refuses together."""
+"""What ``ranktilt explain`` reads: a collection or labels, runs, rankers and an encoder."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, MODEL, resolve_types
 from ranktilt.cli.label_options import LabelOptions
+from ranktilt.cli.output import collection_files
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.cli.saved_runs import SavedRunOptions
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
-from ranktilt.sizes import read_points
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
+    from ranktilt.rankers.base import Ranker
 
 
-def require_folder(folder: Path | None) -> Path:
-    """Return the folder of the collection; refuse to go on without one."""
-    if folder is None:
-        raise UserError("name a collection DIR; without one: --groups FILE and --run FILE")
-    return folder
+@resolve_types
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class ExplainInputs(LabelOptions, SavedRunOptions):
+    """Documents to examine, and the rankers and runs whose gap is explained."""
 
+    folder: Annotated[Path | None, Parameter(parse=False)] = None
+    """The verb's positional argument."""
+    ranker: options.Rankers = None
+    split: options.Split = None
+    encoder: Annotated[
+        str | None,
+        Parameter(
+            help="Encoder whose vectors to examine, such as dense:minilm.",
+            metavar="SPEC",
+            group=MODEL,
+        ),
+    ] = None
+    text: options.Text = None
 
-def check_gaps(
-    attribution: bool,
-    ranker: list[str] | None,
-    saved_runs: SavedRunOptions,
-    *,
-    folder: Path | None,
-    labels: LabelOptions,
-) -> None:
-    """Refuse a question about a gap without anything that makes one, and the reverse."""
-    if folder is None and ranker:
-        raise UserError(f"ranker {ranker[0]!r} needs texts: name a collection DIR")
-    if folder is None and not (labels.groups and saved_runs.run):
-        require_folder(folder)
-    if attribution and not (ranker or saved_runs.run):
-        raise UserError("--attribution needs rankers or runs: name one or more with -r or --run")
-    if ranker and not attribution and not saved_runs.run:
-        raise UserError(
-            "-r needs a question: --attribution (which properties of the texts go with the "
-            "ranker's gap) or --by-factor; to examine an encoder's vectors: --encoder SPEC"
-        )
-    if not saved_runs.run and (saved_runs.score_order or saved_runs.queries):
-        option = "--score-order" if saved_runs.score_order else "--queries"
-        raise UserError(f"{option} needs a run: --run FILE")
+    @property
+    def files(self) -> list[Path]:
+        """Files that are read."""
+        paths = [run_file.text for run_file in self.run_files]
+        paths += [self.labels.path] if self.labels else []
+        paths += [str(self.queries)] if self.queries is not None else []
+        return [*collection_files(self.folder), *map(file_of, paths)]
 
+    def require_folder(self) -> Path:
+        """Return the folder of the collection; refuse to go on without one."""
+        if self.folder is None:
+            raise UserError("name a collection DIR; without one: --groups FILE and --run FILE")
+        return self.folder
 
-def input_files(saved_runs: SavedRunOptions, labels: LabelOptions) -> list[Path]:
-    """Return the files that are read, besides the collection's."""
-    label_file = labels.labels.path if labels.labels else None
-    files = [run_file.text for run_file in saved_runs.run_files]
-    files += [str(file) for file in (label_file, saved_runs.queries) if file is not None]
-    return [file_of(file) for file in files]
+    def load_texts(self) -> Collection:
+        """Load the collection for its texts; it need not have judgments."""
+        return options.load_texts(self.require_folder(), self.split)
 
+    def load_documents(self, by: str, runs: list[Run]) -> Collection:
+        """Load the documents with the columns of the label file.
 
-def read_documents(
-    folder: Path | None,
-    split: str | None,
-    labels: LabelOptions,
-    *,
-    by: str,
-    runs: list[Run],
-) -> Collection:
-    """Read the collection with the columns of the label file, or make one of these alone."""
-    from ranktilt.data.labels.labels import labelled, with_labels
+        Parameters
+        ----------
+        by : str
+            The column of their groups.
+        runs : list of Run
+            Runs whose documents are taken where no folder is named; these have no texts.
+        """
+        from ranktilt.data.labels.labels import labelled, with_labels
 
-    if folder is None:
-        return labelled(labels.labels or "", runs, by=by)
-    collection = options.load_texts(folder, split)
-    if labels.labels is None:
-        return labels.labelled(collection, by)
-    return with_labels(collection, labels.labels, by=by, other_columns=True)
+        if self.folder is None:
+            return labelled(self.labels or "", runs, by=by)
+        collection = self.load_texts()
+        if self.labels is None:
+            return self.labelled(collection, by)
+        return with_labels(collection, self.labels, by=by, other_columns=True)
 
+    def read_rankers(self) -> list[Ranker]:
+        """Return the rankers of ``-r``."""
+        return read_rankers(self.ranker or (), text=self.text)
 
-def check_by_factor(by_factor: bool, ranker: list[str] | None, *, beside: bool) -> None:
-    """Refuse what --by-factor needs and lacks, and options that it would not read."""
-    if not by_factor:
-        raise UserError("--adopters needs --by-factor")
-    if not ranker:
-        raise UserError("--by-factor needs rankers: name one or more with -r")
-    if beside:
-        raise UserError(
-            "--by-factor examines no texts: omit --probe, --encoder, --attribution, --run and "
-            "--groups"
-        )
+    def read_encoder(self) -> Ranker | None:
+        """Return the encoder whose vectors are examined; None where none is named."""
+        return read_rankers([self.encoder], text=self.text)[0] if self.encoder else None
 
+    def words_with_texts(self, by: str) -> list[str]:
+        """Return the command that explains the same runs with the texts of a folder DIR.
 
-def read_percentages(text: str | None) -> list[float]:
-    """Read ``0,10,50,100``; none where nothing is named."""
-    if text is None:
-        return []
-    return [read_points(part, "--adopters", most=100, example=10) for part in text.split(",")]
-
-
-def words_with_texts(saved_runs: SavedRunOptions, labels: LabelOptions, by: str) -> list[str]:
-    """Return the command that explains the same runs by texts too, in a folder DIR."""
-    words = ["ranktilt", "explain", "DIR"]
-    for path in saved_runs.run or ():
-        words += ["--run", str(path)]
-    words += labels.labels.words if labels.labels else []
-    words += ["--by", by] if by != "source" else []
-    return words if labels.reference is None else [*words, "--reference", labels.reference]
+        `by` is the column of the groups.
+        """
+        words = ["ranktilt", "explain", "DIR"]
+        for path in self.run or ():
+            words += ["--run", str(path)]
+        words += self.labels.words if self.labels else []
+        words += ["--by", by] if by != "source" else []
+        words += ["--reference", self.reference] if self.reference is not None else []
+        return words

@@ -9,9 +9,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, MODEL, verb
+from ranktilt.cli.app import INPUT, verb
 from ranktilt.cli.generate.answer_inputs import load_queries, note_mixing
-from ranktilt.cli.generate.options import Attempts, Limit, Made, SourceName, Summary, generate
+from ranktilt.cli.generate.answer_request import AnswerModelOptions, AnswerRequest
+from ranktilt.cli.generate.options import Attempts, Limit, NewFolder, SourceName, Summary, generate
 from ranktilt.cli.generate.requests import check_request, show_estimate
 from ranktilt.cli.generate.summaries import INCOMPLETE, conclude
 from ranktilt.cli.language_models import ConnectedModel
@@ -36,29 +37,7 @@ def answer(
     ],
     /,
     *,
-    llm: options.LanguageModel = None,
-    prompt: Annotated[
-        str,
-        Parameter(
-            help="passage (default), question, or a file with {query}.",
-            metavar="NAME|FILE",
-            group=MODEL,
-        ),
-    ] = "passage",
-    documents_per_query: Annotated[
-        int,
-        Parameter(
-            alias="-n",
-            help="Documents per query (default: 1).",
-            metavar="N",
-            group=MODEL,
-            validator=options.AT_LEAST_ONE,
-            converter=options.whole_number,
-        ),
-    ] = 1,
-    batch: options.Batch = False,
-    dry_run: options.DryRun = False,
-    price: options.Price = None,
+    model: AnswerModelOptions = AnswerModelOptions(),
     max_failures: options.MaxFailures = None,
     split: Annotated[
         str | None,
@@ -69,7 +48,7 @@ def answer(
         ),
     ] = None,
     limit: Limit = None,
-    output: Made = None,
+    output: NewFolder = None,
     source_name: SourceName = None,
     json: Summary = None,
     attempts: Attempts = 3,
@@ -78,29 +57,28 @@ def answer(
 
     Exit 1 if some are missing. Run the command again to resume; it asks only for those.
     """
-    from ranktilt.generation.answer.answer import answer, prepare_answers
-    from ranktilt.generation.answer.save import KIND, save_answered
-    from ranktilt.generation.output_folder import one_writer
+    from ranktilt.generation.answer.save import KIND
 
-    prices = options.read_price(price, dry_run=dry_run)
-    check_request(queries, output, json, kind=KIND, dry_run=dry_run, source_type="file or folder")
-    model = ConnectedModel.read(llm, batch=batch)
+    prices = options.read_price(model.price, dry_run=model.dry_run)
+    check_request(
+        queries, output, json, kind=KIND, dry_run=model.dry_run, source_type="file or folder"
+    )
+    connected = ConnectedModel.read(model.llm, batch=model.batch)
     # With several documents a query, a temperature of 0 in the model's text is refused.
     answering = Answering(
-        prompt=prompt,
-        n=documents_per_query,
+        prompt=model.prompt,
+        n=model.documents_per_query,
         source=source_name,
         first=limit,
         attempts=attempts,
-    ).with_sampling(model.sampling)
+    ).with_sampling(connected.sampling)
     collection = load_queries(queries, split)
-    inputs = prepare_answers(collection, model.client, answering)
-    if output is None or dry_run:
-        show_estimate(inputs, model.client, prices, json)
+    request = AnswerRequest(collection=collection, client=connected.client, answering=answering)
+    requests = request.prepare()
+    if output is None or model.dry_run:
+        show_estimate(requests, connected.client, prices, json)
         return 0
-    with one_writer(output):
-        answered = answer(collection, model.client, answering)
-        saved = save_answered(answered, output)
+    answered, saved = request.write(output)
     if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
         return INCOMPLETE
     note(

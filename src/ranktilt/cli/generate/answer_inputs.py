@@ -1,4 +1,4 @@
-"""The queries that ``ranktilt generate answer`` reads, and how its documents join the others."""
+"""The queries that ``ranktilt generate answer`` reads, and how to mix in its documents."""
 
 from __future__ import annotations
 
@@ -17,19 +17,37 @@ if TYPE_CHECKING:
 
 
 def load_queries(queries: Path, split: str | None) -> Collection:
-    """Return the queries of a file, or those of a collection that its judgments name."""
+    """Return the queries of a file or a collection.
+
+    For a collection, `split` names the judgments whose queries are taken; for a file, it is only
+    recorded as the name of the split.
+    """
     from ranktilt.data.queries import read_queries
 
     if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
         return options.load_texts(queries, split)
     if split is not None and Path(split).name != split:
         raise UserError(f"--split expects a name such as train, got {split!r}")
-    read = read_queries(queries)
-    return read if split is None else replace(read, spec={**read.spec, "split": split})
+    collection = read_queries(queries)
+    if split is None:
+        return collection
+    return replace(collection, spec={**collection.spec, "split": split})
 
 
 def note_mixing(folder: Path, collection: Collection, answered: Path, *, split: str | None) -> None:
-    """Say how the documents of a folder and the written ones become one collection."""
+    """Print the commands that merge a collection with the documents that were written for it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the collection.
+    collection : Collection
+        The collection.
+    answered : Path
+        The folder of the written documents.
+    split : str or None
+        The split whose queries were answered; None for the default.
+    """
     from ranktilt.data.labels.stated_sources import ORIGINALS
 
     if collection.sourceless:

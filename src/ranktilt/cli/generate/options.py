@@ -14,7 +14,7 @@ from ranktilt.cli.output import FILE_OR_STDOUT
 generate = command_group("generate", "Write documents with a language model.", MORE)
 """The group of verbs that write documents."""
 
-Made = Annotated[
+NewFolder = Annotated[
     Path | None,
     Parameter(
         name="--output",

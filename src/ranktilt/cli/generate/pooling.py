@@ -1,4 +1,4 @@
-"""The pool of ``--pool``: documents that are judged, or that these rankers retrieve."""
+"""The pool of ``--pool``: the documents that are judged, or that the named rankers retrieve."""
 
 from __future__ import annotations
 
@@ -13,11 +13,23 @@ if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 _COMMA = re.compile(r",(?![^(]*\))")
-"""Between rankers, not within their brackets."""
+"""A comma between two rankers, and not within the parentheses of a ranker's options."""
 
 
 def draw_pool(collection: Collection, specs: str, depth: int | None, *, of: str) -> Pool:
-    """Pool what these rankers retrieve of a source, and say how much that is."""
+    """Return the pool of a source's documents, and say how many it has.
+
+    Parameters
+    ----------
+    collection : Collection
+        The documents and queries.
+    specs : str
+        Rankers with commas between them.
+    depth : int or None
+        Documents per query and ranker; None for the default.
+    of : str
+        The source.
+    """
     from ranktilt.generation.pooling import USUAL_DEPTH, pool
 
     rankers = read_rankers([spec.strip() for spec in _COMMA.split(specs) if spec.strip()])

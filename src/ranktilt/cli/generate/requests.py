@@ -1,4 +1,4 @@
-"""What the commands of ``ranktilt generate`` refuse, read and price before a model is asked."""
+"""Checks, input and prices of ``ranktilt generate``, before a model is asked."""
 
 from __future__ import annotations
 
@@ -27,10 +27,26 @@ def check_request(
     dry_run: bool,
     source_type: str = "folder",
 ) -> None:
-    """Refuse files that cannot be read or written, before anything is read or asked."""
+    """Refuse files that cannot be read or written, before anything is read or asked.
+
+    Parameters
+    ----------
+    source : Path
+        The collection or file to read.
+    output : Path or None
+        The folder to write.
+    json : str or None
+        The file of the summary; ``-`` for standard output.
+    kind : str
+        What the folder holds, such as ``rewrites``; a folder of another kind is not overwritten.
+    dry_run : bool
+        Whether only the price is asked for, which needs no folder.
+    source_type : str
+        Noun for `source` in errors.
+    """
     from ranktilt.generation.manifest import require_ours
 
-    # hub:OWNER/NAME, or a mistake that is named where it is loaded.
+    # A name such as hub:OWNER/NAME is checked when it is loaded.
     is_public = ":" in str(source)
     if not is_public and not os.path.exists(source):
         raise UserError(f"{source}: no such {source_type}")
@@ -53,7 +69,19 @@ def show_estimate(
     price: tuple[float, float] | None,
     json: str | None = None,
 ) -> None:
-    """Show what the rest of the requests would cost."""
+    """Show the price of the requests that are still to be sent.
+
+    Parameters
+    ----------
+    inputs : GenerationInputs
+        The requests.
+    llm : LLM
+        The model.
+    price : (float, float) or None
+        Price of a million input tokens, and of a million output tokens.
+    json : str or None
+        The file of the estimate as JSON; ``-`` for standard output.
+    """
     from ranktilt.generation.estimate import estimate
 
     cost = estimate(inputs, llm, price=price, requests_per_minute=requests_per_minute(llm))
@@ -63,20 +91,26 @@ def show_estimate(
 
 
 def load_side(folder: Path, split: str | None, of: str | None) -> Collection:
-    """Load a collection whose documents get the name of the side to rewrite, if none has one."""
+    """Load a collection, for its texts.
+
+    Where no document has a source, all get the name of the side to rewrite: `of`, or the default.
+    """
     from ranktilt.data.labels.stated_sources import ORIGINALS, with_named_side
 
     return with_named_side(options.load_texts(folder, split), of or ORIGINALS)
 
 
 def requests_per_minute(llm: LLM) -> int | None:
-    """Return the requests a minute that the model's text allows; None where it names no limit."""
+    """Return the limit of requests a minute that the model's text sets; None without a limit."""
     limit: int | None = getattr(llm, "requests_per_minute", None)
     return limit
 
 
 def note_side(collection: Collection, of: str | None) -> None:
-    """Say what became of documents without a source: called as the side to rewrite, or left."""
+    """Say whether documents without a source got that of the side to rewrite, or were left out.
+
+    `of` is the name of the side that was typed.
+    """
     from ranktilt.data.labels.stated_sources import ORIGINALS
 
     if "named_source" in collection.spec:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ranktilt.cli import options
 from ranktilt.cli.app import verb
-from ranktilt.cli.generate.options import Made, SourceName, Summary, generate
+from ranktilt.cli.generate.options import NewFolder, SourceName, Summary, generate
 from ranktilt.cli.generate.requests import check_request, load_side, note_side, show_estimate
 from ranktilt.cli.generate.rewrite_options import AnswerChecks, RewriteModelOptions, TextsToRewrite
 from ranktilt.cli.generate.rewrite_request import RewriteRequest
@@ -33,7 +33,7 @@ def rewrite(
     *,
     asking: RewriteModelOptions = RewriteModelOptions(),
     texts: TextsToRewrite = TextsToRewrite(),
-    output: Made = None,
+    output: NewFolder = None,
     source_name: SourceName = None,
     json: Summary = None,
     rows_per_file: options.RowsPerFile = None,
@@ -77,7 +77,7 @@ def rewrite(
 def _rewriting(
     asking: RewriteModelOptions, texts: TextsToRewrite, checks: AnswerChecks, *, source: str | None
 ) -> Rewriting:
-    """Return what is asked of the model, as the options say."""
+    """Return the settings of the rewriting; `source` is the name of the new source."""
     return Rewriting(
         prompt=asking.prompt,
         titles=asking.titles,
@@ -94,9 +94,10 @@ def _rewriting(
 def _with_temperatures(
     rewriting: Rewriting, model: ConnectedModel, text: str, temperatures: Sequence[float] | None
 ) -> Rewriting:
-    """Return the settings with the temperatures of the option, which win over one of ranktilt.toml.
+    """Return the settings with the temperatures of ``--temperature``.
 
-    The text of the model, as it was typed, may not name another.
+    They win over the temperature in a section [llm.NAME]; a temperature in the typed `text` of the
+    model is refused beside them.
     """
     if not temperatures:
         return rewriting

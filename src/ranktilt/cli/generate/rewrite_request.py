@@ -1,4 +1,4 @@
-"""What ``ranktilt generate rewrite`` asks a model: which texts, and how."""
+"""What ``ranktilt generate rewrite`` asks a model: which documents to rewrite, and how."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class RewriteRequest:
     """Documents to rewrite, and the model that rewrites them."""
 
     collection: Collection
-    """The collection."""
+    """The documents."""
     client: LLM
-    """The model."""
+    """The connection to the model."""
     rewriting: Rewriting
-    """How documents are rewritten."""
+    """Settings of the prompt, and the source to rewrite."""
     pool: Pool | None
-    """The documents to rewrite; None for all of the side."""
+    """The documents to rewrite; None for all documents of the source."""
 
     def prepare(self) -> GenerationInputs:
         """Return the requests that are still to be sent."""

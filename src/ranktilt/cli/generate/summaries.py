@@ -1,4 +1,4 @@
-"""What the commands of ``ranktilt generate`` say once texts are written: a summary and notes."""
+"""Summary and notes of ``ranktilt generate`` after texts were written."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ranktilt.generation.output_folder import SavedFolder
 
 INCOMPLETE = 1
-"""How a command ends that has to be repeated, or that made nothing."""
+"""Exit code of a command that has to be repeated for missing answers, or that wrote nothing."""
 
-_SHOWN = 3
-"""Most names that a line lists."""
+_LISTED_IDS = 3
+"""Largest number of documents that a note lists."""
 
 
 def write_summary(content: dict[str, Any], json: str | None) -> None:
-    """Write a summary as JSON, if one is asked for."""
+    """Write a summary as JSON into the file `json`, or to standard output for ``-``."""
     from ranktilt.data.files import write_files
 
     if json is None:
@@ -44,10 +44,20 @@ def conclude(
     *,
     max_failures: float = 0.0,
 ) -> bool:
-    """Write the summary and the notes, and tell whether the command has not to be repeated.
+    """Write the summary and the notes, and tell whether the command is complete.
 
-    `verb` is ``rewritten`` or ``written``; `max_failures` is the percentage of documents
-    that the model may have left without an answer.
+    Parameters
+    ----------
+    generated : Generated
+        The texts, and what became of the requests for them.
+    saved : SavedFolder
+        The folder that was written.
+    verb : str
+        ``rewritten`` or ``written``, for notes and keys of the summary.
+    json : str or None
+        The file of the summary.
+    max_failures : float
+        Percentage of documents that may be left without an answer.
     """
     summary = {
         "spec": dict(generated.spec),
@@ -74,13 +84,16 @@ def conclude(
 
 
 def _source_content(source: SourceSummary, verb: str) -> dict[str, Any]:
-    """Return the counts of a source for the summary; its texts are counted by their verb."""
+    """Return the counts of a source for the summary, where `verb` is the key of its texts."""
     counts = {**asdict(source), "rejected": dict(source.rejected), "flags": dict(source.flags)}
     return {verb if name == "rewritten" else name: value for name, value in counts.items()}
 
 
 def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
-    """Say what was made, what was left out and why, and how many answers were paid for."""
+    """Yield notes: which texts were written, which were left out and why, and how many were new.
+
+    `verb` is ``rewritten`` or ``written``.
+    """
     yield f"{saved.folder}: {generated.collection!r}"
     for source in generated.summaries:
         written = (
@@ -93,8 +106,10 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
         yield "; ".join(parts)
     names = {row["id"]: row["reason"] for row in generated.left_out.iter_rows(named=True)}
     if names:
-        first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
-        ellipsis = ", …" if len(names) > _SHOWN else ""
+        first = ", ".join(
+            f"{name} ({reason})" for name, reason in list(names.items())[:_LISTED_IDS]
+        )
+        ellipsis = ", …" if len(names) > _LISTED_IDS else ""
         yield f"left out: {first}{ellipsis}; all in {saved.folder / 'left-out.jsonl'}"
     fresh_count = sum(source.fresh for source in generated.summaries)
     known_count = sum(source.answers for source in generated.summaries) - fresh_count

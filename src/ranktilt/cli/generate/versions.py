@@ -1,4 +1,8 @@
-"""``ranktilt generate versions``: every document in versions that differ by design."""
+"""``ranktilt generate versions``: every document in versions that differ by design.
+
+A *factor* is a property of a text that a version has or has not, such as length. A *design* says
+which combinations of factors each document is written in.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import QUESTION, verb
-from ranktilt.cli.generate.options import Made, generate
+from ranktilt.cli.generate.options import NewFolder, generate
 from ranktilt.cli.generate.requests import check_request, load_side
 from ranktilt.cli.generate.versions_options import (
     DesignOptions,
@@ -54,7 +58,7 @@ def versions(
     design: DesignOptions = DesignOptions(),
     inputs: VersionsInputs = VersionsInputs(),
     models: VersionsModelOptions = VersionsModelOptions(),
-    made_folder: Made = None,
+    new_folder: NewFolder = None,
     output: Output = Output(),
 ) -> int:
     """Write documents in versions that differ by design.
@@ -67,14 +71,14 @@ def versions(
     source = inputs.source(folder)
     check_request(
         source,
-        made_folder,
+        new_folder,
         output.json,
         kind="versions",
         dry_run=models.dry_run,
         source_type="folder" if inputs.table is None else "file",
     )
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    target = VersionsTarget(folder=made_folder, output=output)
+    target = VersionsTarget(folder=new_folder, output=output)
     crossing = _crossing(design, inputs)
     if inputs.table is not None:
         if crossing != Crossing() or design.by_rule or models.is_typed:
@@ -102,7 +106,7 @@ def versions(
 
 
 def _crossing(design: DesignOptions, inputs: VersionsInputs) -> Crossing:
-    """Return the design, and the documents to write in it, as the options say."""
+    """Return the settings of the design: its combinations, and the documents to write."""
     return Crossing(
         design=design.design,
         cells=design.cells,

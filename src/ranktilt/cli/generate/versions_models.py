@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsModels:
-    """The models that are asked; None for one that is not named."""
+    """Connections to the models; None for a model that is not named."""
 
     writer: ConnectedModel | None
     """Model that writes."""
@@ -35,20 +35,20 @@ class VersionsModels:
 
     @property
     def writer_client(self) -> LLM | None:
-        """What writes the versions."""
+        """The connection to the model that writes."""
         return None if self.writer is None else self.writer.client
 
     @property
     def judge_client(self) -> LLM | None:
-        """What grades versions whose facts are changed."""
+        """The connection to the model that grades versions with changed facts."""
         return None if self.judge is None else self.judge.client
 
     def crossing(self, crossing: Crossing) -> Crossing:
-        """Return the options of the design, with what the writer's text says of its answers."""
+        """Return the settings of a design with those in the writer's text, such as temperature."""
         return crossing if self.writer is None else crossing.with_sampling(self.writer.sampling)
 
     def grading(self, prompt: str | None) -> Grading:
-        """Return how the judge is asked."""
+        """Return the settings of the judge; `prompt` is a name or a file, None for the default."""
         from ranktilt.judging.grading.settings import Grading
 
         grading = Grading(prompt=prompt or Grading.prompt)

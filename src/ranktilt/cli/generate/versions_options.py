@@ -78,14 +78,18 @@ class VersionsInputs:
     split: options.Split = None
 
     def source(self, folder: Path | None) -> Path:
-        """Return what is read: the table, or else the collection."""
+        """Return the path that is read: the table, or the collection where there is no table."""
         source = self.table or folder
         if source is None:
             raise UserError("nothing to read: name a collection, or versions (--table FILE)")
         return source
 
     def read_table(self, table: Path, factors: list[str], folder: Path | None) -> DesignedVersions:
-        """Read versions that exist already, together with the collection if you name one."""
+        """Read existing versions from a table.
+
+        `factors` are the columns of their factors, and `folder` is the collection that they are
+        versions of, if one is named.
+        """
         collection: Collection | None = None
         if folder is not None:
             collection = options.load_texts(folder, self.split)
@@ -119,7 +123,7 @@ class VersionsModelOptions:
 
     @property
     def is_typed(self) -> bool:
-        """Whether a model, or how to ask it, was typed."""
+        """Whether a model, or an option of asking it, was typed."""
         return bool(self.llm or self.batch or self.judge or self.judge_prompt)
 
     def check(self) -> None:

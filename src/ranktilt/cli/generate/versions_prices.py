@@ -1,4 +1,4 @@
-"""What the prompts of ``ranktilt generate versions`` would cost."""
+"""Prices of the prompts of ``ranktilt generate versions``, for ``--dry-run``."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class VersionsPrice:
 
     @property
     def rows(self) -> list[PromptPrice]:
-        """All prompts, the judge's last."""
+        """Prices of all prompts, that of the judge last."""
         return [*self.prompts, *([] if self.judge is None else [self.judge])]
 
     @property
     def total(self) -> float | None:
-        """The price of all prompts together; None where no price is known."""
+        """The sum of all prices; None where no price is known."""
         prices = [row.price for row in self.rows if row.price is not None]
         return sum(prices) if prices else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the prices as the summary has them."""
+        """Return the prices as JSON of the summary."""
         factors = [{"factor": prompt.name, **_price_content(prompt)} for prompt in self.prompts]
         content: dict[str, Any] = {"factors": factors, "price": self.total}
         if self.judge is not None:
@@ -43,7 +43,7 @@ class VersionsPrice:
         return content
 
     def deliver(self, json: str | None) -> None:
-        """Print the price of each prompt and of all, and write the summary."""
+        """Print the price of each prompt and their sum, and write the summary into `json`."""
         if not self.rows:
             raise UserError("nothing to price: rules make every factor")
         write_summary(self.to_dict(), json)
@@ -66,7 +66,7 @@ def _price_content(row: PromptPrice) -> dict[str, Any]:
 
 
 def _price_line(row: PromptPrice) -> tuple[str, str]:
-    """Write the price of a prompt."""
+    """Return the name of a prompt, and a line with its texts, tokens and price."""
     unit = "pairs" if row.estimate.noun == "pair" else "texts"
     tokens = f"{row.tokens_in:,} tokens in, {row.tokens_out:,} out"
     price = "" if row.price is None else f", price {row.price:,.2f}"

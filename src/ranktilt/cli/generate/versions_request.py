@@ -1,4 +1,7 @@
-"""What ``ranktilt generate versions`` asks two models: one that writes, and one that grades."""
+"""What ``ranktilt generate versions`` asks two models: a writer, and a judge of changed facts.
+
+A version with a changed fact may not answer its query any more, so the judge grades it again.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsRequest:
-    """What is to be written, and which models are asked."""
+    """Versions to write, and the models that are asked."""
 
     collection: Collection
-    """The collection."""
+    """Documents, queries and judgments."""
     factors: Sequence[Factor]
     """Factors to vary."""
     crossing: Crossing
-    """Combinations to write."""
+    """Combinations of factors to write."""
     models: VersionsModels
-    """Models that are asked."""
+    """The writer and the judge."""
     grading: Grading
-    """How changed facts are graded."""
+    """Settings of the judge."""
 
     def make(self) -> tuple[DesignedVersions, Grades | None]:
         """Write the versions, and let the judge grade those whose facts are changed."""
@@ -41,7 +44,7 @@ class VersionsRequest:
 
         writer, judge = self.models.writer_client, self.models.judge_client
         if judge is not None:
-            # Refused before a model is paid for: what no judge could grade.
+            # What the judge could not grade is refused before the writer is paid for.
             names = [factor.name for factor in self.factors]
             require_gradable(names, self.collection.qrels, self.grading)
             judge.check()
@@ -54,7 +57,10 @@ class VersionsRequest:
         return graded.versions, graded.grades
 
     def prices(self, price: tuple[float, float] | None) -> VersionsPrice:
-        """Return what each prompt would cost, at a price of a million tokens."""
+        """Return the price of each prompt.
+
+        `price` holds the prices of a million input tokens and of a million output tokens.
+        """
         from ranktilt.generation.versions.prices import price_versions
         from ranktilt.judging.grading.changed_facts import price_grades
 

@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 def read_versions(
     table: Path, factors: Sequence[str], levels: Sequence[str], collection: Collection | None
 ) -> DesignedVersions:
-    """Read the versions of a table; `levels` are low and high values, ``NAME=LOW,HIGH``."""
+    """Read the versions of a table.
+
+    Parameters
+    ----------
+    table : Path
+        A file with the columns origin, text, and one for each factor.
+    factors : sequence of str
+        Names of the factors' columns.
+    levels : sequence of str
+        Low and high value of a column, ``NAME=LOW,HIGH``; other columns hold the words ``low`` and
+        ``high``.
+    collection : Collection or None
+        The collection that the versions belong to.
+    """
     from ranktilt.generation.versions.table import versions_from_table
 
     return versions_from_table(table, factors, _read_levels(levels), collection=collection)

@@ -1,4 +1,4 @@
-"""Where a designed collection goes, and what ``ranktilt generate versions`` says of it."""
+"""Where a designed collection is written, and what ``ranktilt generate versions`` prints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsTarget:
-    """Where a designed collection goes, and how its checks are shown."""
+    """The folder of a designed collection, and the output of the checks of its factors."""
 
     folder: Path | None
     """Folder to write; None where nothing is written."""
@@ -30,7 +30,10 @@ class VersionsTarget:
     """How the checks are printed and saved."""
 
     def fill(self, request: VersionsRequest) -> int:
-        """Ask the models of a request, and write the versions; no other command may write too."""
+        """Ask the models, write the versions, and return the exit code.
+
+        No other command may write into the folder meanwhile.
+        """
         from ranktilt.generation.output_folder import one_writer
 
         with one_writer(str(self.folder)):
@@ -39,7 +42,10 @@ class VersionsTarget:
             return self.write(designed, grades)
 
     def write(self, designed: DesignedVersions, grades: Grades | None = None) -> int:
-        """Write the collection, print what its factors did, and say what comes next."""
+        """Write the collection, print what its factors did to the texts, and name the next command.
+
+        `grades` are those of the judge, if a judge was asked. The exit code is returned.
+        """
         from ranktilt.generation.versions.save import save_versions
 
         saved = save_versions(designed, str(self.folder))

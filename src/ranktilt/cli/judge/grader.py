@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ranktilt.cli.generate.requests import show_estimate
+from ranktilt.cli.generate.summaries import INCOMPLETE
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import print_lines
 from ranktilt.cli.statistics_options import statistics_settings
@@ -24,19 +25,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Grader:
-    """A model, with the pairs of queries and documents that it grades."""
+    """A language model, with the pairs of a query and a document that it grades."""
 
     collection: Collection
-    """The collection."""
+    """Queries and documents."""
     client: LLM
-    """The model."""
+    """The connection to the model."""
     grading: Grading
-    """How it grades."""
+    """Settings of the prompt, and the pairs to grade."""
     runs: Sequence[Run]
-    """Runs whose documents it grades."""
+    """Runs whose first documents are graded; without any, the documents that are judged."""
 
     def show_estimate(self, price: tuple[float, float] | None, probe_pairs: int | None) -> None:
-        """Show what the rest of the requests would cost, then those of probes."""
+        """Show what the requests that are still to be sent would cost, then those of probes.
+
+        `price` holds the prices of a million input tokens and of a million output tokens.
+        """
         from ranktilt.judging.grading.inputs import prepare_grades
 
         inputs = prepare_grades(self.collection, self.client, self.grading, runs=self.runs)
@@ -51,8 +55,22 @@ class Grader:
             print_lines((("and probes", "each passage as it is, and once for each edit"),))
             show_estimate(probes, self.client, price)
 
+    def ask(self, target: Path | None, probe_pairs: int | None) -> GradedByModel:
+        """Let the model grade what it is to judge, and the probes.
+
+        Parameters
+        ----------
+        target : Path or None
+            The file that the grades are saved in.
+        probe_pairs : int or None
+            The number of passages to edit and grade again; None for no probes.
+        """
+        grades = self.grade(target)
+        probes = [] if probe_pairs is None else [self.probe(probe_pairs)]
+        return GradedByModel(grades=grades, probes=probes)
+
     def grade(self, target: Path | None) -> Grades:
-        """Let the model grade, keep the grades, and say what became of the requests."""
+        """Let the model grade, save the grades, and say what became of the requests."""
         from ranktilt.data.runs.run import named_apart
         from ranktilt.judging.grading.grading import grade, save_grades
 
@@ -64,7 +82,10 @@ class Grader:
         return grades
 
     def probe(self, pairs: int) -> JudgeProbes:
-        """Let the model grade passages of grade 0 with something in them that may sway it."""
+        """Let the model grade edited passages of grade 0: `pairs` of them, each with a query.
+
+        Each edit, such as an added instruction, may sway a judge, but makes no passage relevant.
+        """
         from ranktilt.judging.grading.probes import probe_judge
 
         statistics = statistics_settings()
@@ -76,6 +97,26 @@ class Grader:
             resamples=statistics.resamples,
             seed=statistics.seed,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradedByModel:
+    """Grades that a language model made in this command; none where no model was asked."""
+
+    grades: Grades | None = None
+    """Grades of the pairs; None where no model was asked."""
+    probes: Sequence[JudgeProbes] = ()
+    """Grades of edited passages."""
+
+    @property
+    def judges(self) -> dict[str, Grades]:
+        """The grades by the model's name."""
+        return {} if self.grades is None else {self.grades.judge: self.grades}
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command: incomplete where the model left pairs without a grade."""
+        return INCOMPLETE if self.grades is not None and self.grades.unanswered else 0
 
 
 def note_grades(grades: Grades) -> None:

@@ -1,4 +1,4 @@
-"""Options of a language model that grades for ``ranktilt judge``, and what it is asked."""
+"""Options of the language model that makes grades for ``ranktilt judge``, and its prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=MODEL)
 @dataclass(frozen=True, kw_only=True)
 class GradingOptions:
-    """A language model that grades, and what it is asked."""
+    """A language model that grades documents, and its prompt."""
 
     llm: options.LanguageModel = None
     prompt: Annotated[
@@ -83,7 +83,7 @@ class GradingOptions:
     truncate: Truncate = False
 
     def check(self) -> None:
-        """Refuse options of a model where none is asked."""
+        """Refuse options of a model where ``--llm`` names none."""
         if self.llm is not None:
             return
         flag = options.first_typed(**{**vars(self), "llm": None})
@@ -91,10 +91,15 @@ class GradingOptions:
             raise UserError(f"{flag} needs a model: --llm openai:MODEL")
 
     def grading(self, sampling: Mapping[str, Any], text: options.Fields | None) -> Grading:
-        """Return how the model is asked.
+        """Return how the model is asked: as typed, with the library's default elsewhere.
 
-        `sampling` is what its text says about how answers are drawn, `text` the part of a document
-        that it reads.
+        Parameters
+        ----------
+        sampling : mapping
+            Options in the text of the model that say how an answer is drawn, such as its
+            temperature.
+        text : str or None
+            The part of a document that the model reads.
         """
         grading = Grading(
             prompt=self.prompt or Grading.prompt,
@@ -109,7 +114,11 @@ class GradingOptions:
     def grader(
         self, collection: Collection, runs: Sequence[Run], text: options.Fields | None
     ) -> Grader:
-        """Connect to the model that grades what is judged, or the top of each run."""
+        """Connect to the model that grades the first documents of each run.
+
+        Without runs it grades the documents that the collection judges. `text` is the part of a
+        document that it reads.
+        """
         model = ConnectedModel.read(self.llm, batch=self.batch)
         grading = self.grading(model.sampling, text)
         return Grader(collection=collection, client=model.client, grading=grading, runs=runs)

@@ -1,4 +1,4 @@
-"""What ``ranktilt judge`` reads: grades of humans and judges, runs, and values per query."""
+"""What ``ranktilt judge`` reads: grades of humans and judges, runs, and values of systems."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class JudgeInputs:
 
     @property
     def run_files(self) -> list[Path]:
-        """Every run, those of folders by name."""
+        """Files of runs; those of a folder in the order of their names."""
         run_files = list[Path]()
         for path in self.runs or ():
             if not path.is_dir():
@@ -88,36 +88,16 @@ class JudgeInputs:
 
     @property
     def files(self) -> list[Path]:
-        """Every file that is read, so that no output replaces one."""
+        """Files that are read, which no output may replace."""
         paths = [*(self.judge or ()), *self.run_files, *(self.scores or ())]
         paths += [path for path in (self.human, self.systems) if path]
         return [*collection_files(self.folder), *map(file_of, paths)]
 
-    def check_scores(self, **unread: object) -> None:
-        """Refuse inputs that values per query leave unread; `unread` are further options."""
-        unread_inputs: dict[str, object] = {
-            "DIR": self.folder,
-            "--human": self.human,
-            "--judge": self.judge,
-            "--runs": self.runs,
-            "--ranker": self.ranker,
-            "--split": self.split,
-        }
-        for name, value in unread.items():
-            unread_inputs[f"--{name.replace('_', '-')}"] = value
-        for name, value in unread_inputs.items():
-            if options.is_typed(value):
-                raise UserError(
-                    f"{name} does not go with --scores, which needs no grades and no runs; omit it"
-                )
-        if len(self.scores or ()) < 2:
-            raise UserError(
-                "--scores: name two files or more, first the values under human grades, then each "
-                "judge's"
-            )
-
     def check(self, *, asks: bool) -> None:
-        """Refuse options that nothing would read; `asks`: whether a model makes grades."""
+        """Refuse options that nothing would read, and missing grades or texts.
+
+        `asks` says whether a language model makes grades.
+        """
         if asks and self.folder is None:
             raise UserError("--llm grades texts: name a collection DIR")
         if not asks and not self.judge:
@@ -141,11 +121,17 @@ class JudgeInputs:
 
         return SystemGroups() if self.systems is None else read_systems(self.systems)
 
-    def load(self) -> Collection | None:
-        """Load the collection, if you name one."""
-        return None if self.folder is None else options.load_texts(self.folder, self.split)
+    def read_systems(self, text: options.Fields | None) -> JudgedSystems:
+        """Read the systems to evaluate; `text` is the part of a document that rankers read."""
+        groups = self.read_groups()
+        collection = None
+        if self.folder is not None:
+            collection = options.load_texts(self.folder, self.split)
+        return JudgedSystems(
+            groups=groups, collection=collection, runs=self._read_runs(collection, text)
+        )
 
-    def read_runs(self, collection: Collection | None, text: options.Fields | None) -> list[Run]:
+    def _read_runs(self, collection: Collection | None, text: options.Fields | None) -> list[Run]:
         """Read runs from files, and make those of rankers."""
         from ranktilt.data.runs.run import Run
 
@@ -156,8 +142,23 @@ class JudgeInputs:
         return [*stored, *rank_with(rankers, collection)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class JudgedSystems:
+    """Systems that humans and judges evaluate."""
+
+    groups: SystemGroups
+    """Which systems belong to one family, or are repeats of one system."""
+    collection: Collection | None
+    """Their documents, with sources and judgments; None where none is named."""
+    runs: list[Run]
+    """Their runs."""
+
+
 def _is_run(path: Path) -> bool:
-    """Whether a file of a folder may be a run: no sidecar, nothing hidden."""
+    """Return whether a file of a folder may be a run: neither hidden nor a run's sidecar.
+
+    A sidecar is the JSON file beside a run that says how the run was made.
+    """
     return (
         path.is_file()
         and not path.name.startswith(".")

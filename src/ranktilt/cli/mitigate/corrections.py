@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,10 +10,16 @@ from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import QUESTION, percentage
+from ranktilt.cli.mitigate.inputs import MitigateInputs
 from ranktilt.cli.settings import settings
+from ranktilt.cli.statistics_options import AuditStatistics
 
 if TYPE_CHECKING:
+    from ranktilt.data.runs.run import Run
+    from ranktilt.mitigation.bench_result import Bench
     from ranktilt.mitigation.options import MitigationOptions
+    from ranktilt.mitigation.query_split import QuerySplit
+    from ranktilt.rankers.base import Ranker
 
 
 @Parameter(name="*", group=QUESTION)
@@ -61,21 +68,61 @@ class Corrections:
         ),
     ] = None
 
-    def mitigation_options(
-        self, *, by: str, pair: tuple[str, str] | None, seed: int
-    ) -> MitigationOptions:
+    def mitigation_options(self, inputs: MitigateInputs, *, seed: int) -> MitigationOptions:
         """Return the options of the library; those that were not typed keep its defaults."""
         from ranktilt.mitigation.methods import read_method
         from ranktilt.mitigation.options import MitigationOptions
 
-        usual = MitigationOptions()
+        defaults = MitigationOptions()
         methods = [read_method(text) for text in self.method or ()]
         return MitigationOptions(
-            methods=tuple(methods) or usual.methods,
-            strengths=tuple(self.strength or usual.strengths),
+            methods=tuple(methods) or defaults.methods,
+            strengths=tuple(self.strength or defaults.strengths),
             depth=self.rerank_depth,
-            by=by,
-            pair=pair,
+            by=inputs.column or "",
             always=settings().configuration.mitigate.always,
             seed=seed,
+            name=inputs.baseline_name,
+        )
+
+    def mitigate(
+        self,
+        split: QuerySplit,
+        baseline: Ranker | Run,
+        measures: Sequence[str] | None,
+        *,
+        options: MitigationOptions,
+        statistics: AuditStatistics,
+    ) -> Bench:
+        """Test the baseline, and compare corrections of it where it is tilted.
+
+        Parameters
+        ----------
+        split : QuerySplit
+            Queries to fit corrections on, to choose their strength by, and to test on.
+        baseline : Ranker or Run
+            What is corrected.
+        measures : sequence of str or None
+            Measures to report; None for the usual ones.
+        options : MitigationOptions
+            Methods and strengths to try, and the groups.
+        statistics : AuditStatistics
+            How tilts are measured and tested.
+        """
+        from ranktilt.mitigation.mitigate import mitigate
+
+        return mitigate(
+            split,
+            baseline,
+            measures,
+            options=options,
+            effectiveness=self.effectiveness,
+            budget=self.budget,
+            primary=statistics.primary,
+            ties=statistics.ties,
+            test=statistics.test,
+            correction=statistics.correction,
+            # A margin in ranks is a text, which `mitigate` refuses (`check_limits`).
+            margin=statistics.margin,  # type: ignore[arg-type]
+            resamples=statistics.resamples,
         )

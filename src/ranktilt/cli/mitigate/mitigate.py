@@ -1,4 +1,8 @@
-"""``ranktilt mitigate``: corrections at inference, and what each costs."""
+"""``ranktilt mitigate``: corrections at inference, and what each costs.
+
+A *baseline* is the ranker or run to correct. Its *corrections* change its scores or its order, and
+need no training.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import CORRECT, INPUT, verb
-from ranktilt.cli.audit.inputs import InputOptions
+from ranktilt.cli.app import CORRECT, verb
 from ranktilt.cli.mitigate.corrections import Corrections
-from ranktilt.cli.mitigate.inputs import (
-    baseline_name,
-    baseline_of,
-    check_inputs,
-    rank_words,
-)
+from ranktilt.cli.mitigate.inputs import MitigateInputs
 from ranktilt.cli.mitigate.next_steps import note_gate_commands
-from ranktilt.cli.mitigate.query_sets import read_query_sets, split_words
-from ranktilt.cli.mitigate.save import (
-    MitigatedInputs,
-    SavingOptions,
-    save,
-)
+from ranktilt.cli.mitigate.query_sets import query_counts, read_query_sets
+from ranktilt.cli.mitigate.save import MitigatedBaseline, SavingOptions, save
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.rankers import read_rankers
+from ranktilt.cli.output import PageOutput
 from ranktilt.cli.statistics_options import StatisticsOptions
 
 
@@ -49,21 +42,10 @@ def mitigate(
     ] = None,
     /,
     *,
-    inputs: InputOptions = InputOptions(),
-    fit: Annotated[
-        Path | None,
-        Parameter(
-            help="Fit corrections on this other collection, and use DIR only to choose "
-            "strengths and test.",
-            metavar="OTHER",
-            group=INPUT,
-        ),
-    ] = None,
+    inputs: MitigateInputs = MitigateInputs(),
     measure: options.Measures = None,
     corrections: Corrections = Corrections(),
     saving: SavingOptions = SavingOptions(),
-    text: options.Text = None,
-    max_failures: options.MaxFailures = None,
     statistics: StatisticsOptions = StatisticsOptions(),
     output: PageOutput = PageOutput(),
 ) -> int:
@@ -79,54 +61,30 @@ def mitigate(
     1. With mitigate.always=true, the correction nearest to level is saved.
     """
     inputs = replace(inputs, folder=folder)
-    check_inputs(inputs, fit)
+    inputs.check_baseline()
     tests = statistics.of_mitigation()
-    pair = next(iter(inputs.pairs or ()), None)
-    mitigation_options = replace(
-        corrections.mitigation_options(by=inputs.column or "", pair=pair, seed=tests.seed),
-        name=baseline_name(inputs),
-    )
+    mitigation_options = corrections.mitigation_options(inputs, seed=tests.seed)
     saving.check(inputs)
-    output.check(*inputs.files, *collection_files(fit), also=saving.files)
-    from ranktilt.mitigation.mitigate import mitigate as run_mitigation
-
-    rankers = read_rankers(
-        inputs.specs,
-        text=text,
-        max_failures=max_failures,
-        score_order=inputs.score_order,
-        queries=inputs.queries,
-    )
-    split, runs = read_query_sets(inputs, fit, tests.seed)
-    note(split_words(split))
-    if inputs.reference:
-        pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs)
-        # With more than two groups there are several pairs, and `run_mitigation` asks for one.
-        if pairs and len(pairs) == 1:
-            mitigation_options = replace(mitigation_options, pair=pairs[0])
-    bench = run_mitigation(
-        split,
-        baseline_of(rankers, runs),
-        measure or None,
-        options=mitigation_options,
-        effectiveness=corrections.effectiveness,
-        budget=corrections.budget,
-        primary=tests.primary,
-        ties=tests.ties,
-        test=tests.test,
-        correction=tests.correction,
-        margin=tests.margin,  # type: ignore[arg-type]  # `check_limits` refuses all but points
-        resamples=tests.resamples,
-    )
-    output.deliver(bench)
-    if not saving.has_target:
-        return 0
-    mitigated = MitigatedInputs(
+    output.check(*inputs.files, also=saving.files)
+    rankers = inputs.read_rankers()
+    split, runs = read_query_sets(inputs, tests.seed)
+    note(query_counts(split))
+    baseline = MitigatedBaseline(
         collection=split.test,
         ranker=rankers[0] if rankers else None,
         run=None if rankers else runs[0],
     )
-    code = save(saving, bench, mitigated, rank_words(inputs))
+    bench = corrections.mitigate(
+        split,
+        baseline.uncorrected,
+        measure or None,
+        options=replace(mitigation_options, pair=inputs.pair_to_correct(split.test)),
+        statistics=tests,
+    )
+    output.deliver(bench)
+    if not saving.has_target:
+        return 0
+    code = save(saving, bench, baseline, inputs.rank_words)
     if code == 0 and saving.save_run is not None:
         note_gate_commands(bench, inputs, saving.save_run)
     return code

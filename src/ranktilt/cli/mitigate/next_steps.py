@@ -6,17 +6,16 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ranktilt.cli.audit.inputs import InputOptions
-from ranktilt.cli.mitigate.inputs import rank_words
+from ranktilt.cli.mitigate.inputs import MitigateInputs
 from ranktilt.cli.notes import note
 
 if TYPE_CHECKING:
     from ranktilt.mitigation.bench_result import Bench
 
 
-def note_gate_commands(bench: Bench, inputs: InputOptions, path: Path) -> None:
-    """Say how to audit the corrected run and keep it level; its audit is on the test queries."""
-    words = ["ranktilt", "audit", *(rank_words(inputs) if inputs.folder else [])]
+def note_gate_commands(bench: Bench, inputs: MitigateInputs, path: Path) -> None:
+    """Say how to audit the corrected run at `path`, and how to keep it level with a gate."""
+    words = ["ranktilt", "audit", *(inputs.rank_words if inputs.folder else [])]
     words += ["--run", str(path)]
     if inputs.labels is not None:
         words += inputs.labels.words

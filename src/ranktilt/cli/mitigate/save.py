@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ranktilt.cli.app import OUTPUT
-from ranktilt.cli.audit.inputs import InputOptions
+from ranktilt.cli.mitigate.inputs import MitigateInputs
 from ranktilt.cli.notes import note, say
 from ranktilt.cli.output import with_sidecars
 from ranktilt.data.files import STDIN, require_folder, sidecar, write_files
@@ -64,9 +64,9 @@ class SavingOptions:
         """The files that are written, by option."""
         return with_sidecars({} if self.save_run is None else {RUN_OPTION: self.save_run})
 
-    def check(self, inputs: InputOptions) -> None:
-        """Refuse a target that does not suit the inputs, before anything is ranked."""
-        is_run = is_saved_run(inputs)
+    def check(self, inputs: MitigateInputs) -> None:
+        """Refuse to save a ranker as a run, or a run as a ranker, before anything is ranked."""
+        is_run = inputs.is_saved_run
         if self.save_run is not None and not is_run:
             raise UserError(
                 f"{RUN_OPTION} needs a saved run (--run FILE); to keep a corrected ranker, use "
@@ -88,17 +88,6 @@ class SavingOptions:
             require_folder(self.save_ranker)
 
 
-def is_saved_run(inputs: InputOptions) -> bool:
-    """Return whether the input is a saved run, and not a ranker.
-
-    ``replay:FILE`` is a saved run too, unless another stage ranks its lists again (``>>``).
-    """
-    return bool(inputs.run) or any(
-        ranker.text.startswith("replay:") and ">>" not in ranker.text
-        for ranker in inputs.ranker_texts
-    )
-
-
 def _check_run_name(path: Path) -> None:
     """Refuse a file whose ending names another format than that of runs."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
@@ -110,18 +99,26 @@ def _check_run_name(path: Path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MitigatedInputs:
-    """Inputs of a mitigation: the ranker, or the run, and the documents."""
+class MitigatedBaseline:
+    """The ranker or run that is corrected, and the documents that it ranks."""
 
     collection: Collection
-    """The documents."""
+    """The documents, with the queries to test on."""
     ranker: Ranker | None
     """The ranker; None where labels and a run alone were read."""
     run: Run | None
     """The run; None where a ranker ranks."""
 
+    @property
+    def uncorrected(self) -> Ranker | Run:
+        """The ranker, or the run where there is none."""
+        baseline = self.ranker if self.ranker is not None else self.run
+        if baseline is None:
+            raise UserError("mitigate takes one ranker or run; got none")
+        return baseline
+
     def run_of_all_queries(self) -> Run:
-        """Return the run with all its queries."""
+        """Return the saved run with all its queries: those that fit and select too."""
         from ranktilt.rankers.replay import Replay
 
         if isinstance(self.ranker, Replay):
@@ -132,39 +129,48 @@ class MitigatedInputs:
 
 
 def save(
-    saving: SavingOptions, bench: Bench, inputs: MitigatedInputs, rank_words: Sequence[str]
+    saving: SavingOptions, bench: Bench, baseline: MitigatedBaseline, rank_words: Sequence[str]
 ) -> int:
     """Write the chosen correction, and say so; return the exit code: 1 where nothing is written.
 
-    `rank_words` name the collection for a command that ranks with the saved ranker.
+    Parameters
+    ----------
+    saving : SavingOptions
+        The file or folder to write.
+    bench : Bench
+        The corrections that were compared, and the choice among them.
+    baseline : MitigatedBaseline
+        What is corrected.
+    rank_words : sequence of str
+        Words that name the collection in a command that ranks with the saved ranker.
     """
     applied = bench.choose().applied
     if applied is None:
         _say_nothing_written(saving, bench)
         return 1
     if saving.save_run is not None:
-        _save_run(saving.save_run, bench, inputs, applied)
+        _save_run(saving.save_run, bench, baseline, applied)
     if saving.save_ranker is not None:
-        _save_ranker(saving.save_ranker, bench, inputs, rank_words)
+        _save_ranker(saving.save_ranker, bench, baseline, rank_words)
     return 0
 
 
-def _save_run(path: Path, bench: Bench, inputs: MitigatedInputs, applied: Candidate) -> None:
+def _save_run(path: Path, bench: Bench, baseline: MitigatedBaseline, applied: Candidate) -> None:
     """Write the corrected run."""
     from ranktilt.cli.output import with_command
     from ranktilt.mitigation.apply import apply
     from ranktilt.mitigation.baseline import rename_run
 
-    # The bench knows the run by the name that was typed, and a correction is for the run it knows.
-    run_of_all_queries = rename_run(inputs.run_of_all_queries(), bench.baseline.name)
-    run = with_command(apply(bench, inputs.collection, run_of_all_queries))
+    # A correction applies to the run that the bench names, and the bench has the typed name.
+    run_of_all_queries = rename_run(baseline.run_of_all_queries(), bench.baseline.name)
+    run = with_command(apply(bench, baseline.collection, run_of_all_queries))
     write_files(run.contents(path))
     for line in _run_lines(path, bench, run, applied):
         note(line)
 
 
 def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
-    """Return lines about the content of the file, and about the queries that its figures are of."""
+    """Return notes: what the file holds, and for which queries the printed figures are."""
     remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
     longest = int((run.offsets[1:] - run.offsets[:-1]).max())
     depth = longest if remedy is None else remedy.depth
@@ -182,12 +188,12 @@ def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[s
 
 
 def _save_ranker(
-    folder: Path, bench: Bench, inputs: MitigatedInputs, rank_words: Sequence[str]
+    folder: Path, bench: Bench, baseline: MitigatedBaseline, rank_words: Sequence[str]
 ) -> None:
     """Write the corrected ranker."""
     from ranktilt.mitigation.apply import save_ranker
 
-    text = save_ranker(bench, inputs.collection, folder)
+    text = save_ranker(bench, baseline.collection, folder)
     applied = bench.choose().applied
     note(f"{folder}: {'' if applied is None else applied.name}, as -r {shlex.quote(text)}")
     command = shlex.join(["ranktilt", "rank", *rank_words, "-r", text, "-o", "mitigated.trec"])

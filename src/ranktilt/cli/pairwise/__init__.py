@@ -1,5 +1,6 @@
-"""``ranktilt pairwise``: the verb, who is asked about which pairs, and what that costs.
+"""``ranktilt pairwise``: the verb, where choices come from, and what is asked of them.
 
-Start in `pairwise`, which parses, calls and delivers. `questions` holds its options, `request` the
-pairs that a model is asked about. Tests: tests/cli/test_pairwise.py.
+Start in `pairwise`, which parses, calls and delivers. `choices` holds the options of the model that
+chooses, and of stored choices; `request` the pairs that a model is asked about; `question` the
+groups, and how choices are counted. Tests: tests/cli/test_pairwise.py.
 """

@@ -1,21 +1,17 @@
-"""``ranktilt pairwise``: which of two documents a language model chooses, in both orders."""
+"""``ranktilt pairwise``: which of two documents a language model chooses, in both orders.
+
+A *choice* is the document of a pair that the model calls more relevant. A pair has a document of
+either side: the protected group, and all other groups.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
 from ranktilt.cli import options
-from ranktilt.cli.app import QUESTION, SELDOM, STATISTICS, UNDERSTAND, points, verb
+from ranktilt.cli.app import UNDERSTAND, verb
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.pairwise.questions import Questions
+from ranktilt.cli.pairwise.choices import ChoiceOptions
+from ranktilt.cli.pairwise.question import PairwiseQuestion
 from ranktilt.cli.pairwise.request import PairRequest
-from ranktilt.cli.statistics_options import margin_of_shares, statistics_settings
-
-PAIRS = 20
-"""Pairs per query and kind, unless another number is given."""
 
 
 @verb(
@@ -29,32 +25,8 @@ def pairwise(
     folder: options.Folder,
     /,
     *,
-    questions: Questions = Questions(),
-    by: Annotated[
-        str,
-        Parameter(
-            help="Column to group documents by (default: source).",
-            metavar="COLUMN",
-            group=QUESTION,
-        ),
-    ] = "source",
-    protected: options.Protected = None,
-    count_rule: Annotated[
-        Literal["both-agree", "each"],
-        Parameter(
-            help="Count pairs on which both orders agree (default), or each answer.", group=SELDOM
-        ),
-    ] = "both-agree",
-    margin: Annotated[
-        float | None,
-        Parameter(
-            help="Shares within this many points of 50 % count as level (default: 5).",
-            metavar="X",
-            group=STATISTICS,
-            validator=Number(lte=50),
-            converter=points,
-        ),
-    ] = None,
+    choices: ChoiceOptions = ChoiceOptions(),
+    question: PairwiseQuestion = PairwiseQuestion(),
     split: options.Split = None,
     preset: options.Preset = None,
     output: PageOutput = PageOutput(),
@@ -63,47 +35,28 @@ def pairwise(
 
     It asks the model which document of a pair is more relevant, in both orders.
     """
-    from ranktilt.auditing.pairwise.audit import pairwise as run_pairwise
     from ranktilt.auditing.pairwise.decision_file import read_decisions
-    from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
-    from ranktilt.data.queries import read_query_ids
+    from ranktilt.auditing.pairwise.pairs import two_groups
 
-    questions.check()
-    prices = options.read_price(questions.price, dry_run=questions.dry_run)
+    choices.check()
+    prices = options.read_price(choices.price, dry_run=choices.dry_run)
     output.check(
         *collection_files(folder),
-        *questions.files,
-        also={"--save-decisions": questions.save_decisions},
+        *choices.files,
+        also={"--save-decisions": choices.save_decisions},
     )
-    statistics = statistics_settings()
-    asker = questions.asker(preset)
+    ranker = choices.ranker(preset)
     collection = options.load_texts(folder, split)
-    sides = two_groups(collection, by, protected)
-    query_ids = None if questions.queries is None else read_query_ids(questions.queries, collection)
-    if asker is None:
-        decided = read_decisions(str(questions.decisions), collection, sides)
+    sides = two_groups(collection, question.by, question.protected)
+    query_ids = choices.read_query_ids(collection)
+    if ranker is None:
+        decisions = read_decisions(str(choices.decisions), collection, sides)
     else:
-        drawn = draw_pairs(
-            collection,
-            sides,
-            pairs=questions.pairs or PAIRS,
-            seed=statistics.seed,
-            candidates=questions.run(folder),
-            queries=query_ids,
-        )
-        request = PairRequest(collection=collection, drawn=drawn, asker=asker)
-        if questions.dry_run:
+        drawn = choices.draw_pairs(folder, collection, sides, query_ids)
+        request = PairRequest(collection=collection, drawn=drawn, ranker=ranker)
+        if choices.dry_run:
             request.show_estimate(prices)
             return
-        decided = request.ask()
-    result = run_pairwise(
-        collection,
-        decided,
-        queries=query_ids,
-        count_rule=count_rule,
-        margin=margin_of_shares(margin),
-        resamples=statistics.resamples,
-        seed=statistics.seed,
-        correction=statistics.correction,
-    )
-    output.deliver(result, {questions.save_decisions: decided.contents})
+        decisions = request.ask()
+    result = question.audit(collection, decisions, query_ids)
+    output.deliver(result, {choices.save_decisions: decisions.contents})

@@ -18,30 +18,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PairRequest:
-    """Pairs of documents, and the model that chooses one of each."""
+    """Pairs of documents, and the language model that chooses one document of each."""
 
     collection: Collection
-    """The collection."""
+    """Queries and documents."""
     drawn: DrawnPairs
-    """Pairs that were drawn."""
-    asker: Pairwise
-    """Ranker that asks the model."""
+    """Pairs of documents, each with its query."""
+    ranker: Pairwise
+    """The ranker that asks the model."""
 
     def show_estimate(self, price: tuple[float, float] | None) -> None:
-        """Show what the requests would cost."""
+        """Show what the requests would cost.
+
+        `price` holds the prices of a million input tokens and of a million output tokens.
+        """
         from ranktilt.auditing.pairwise.ask import ask_pairs
         from ranktilt.llm.estimate import Rehearsal
 
-        rehearsal = Rehearsal(self.asker.model())
-        ask_pairs(self.collection, self.drawn, self.asker, asker=rehearsal)
+        # A rehearsal counts the requests in place of sending them.
+        rehearsal = Rehearsal(self.ranker.model())
+        ask_pairs(self.collection, self.drawn, self.ranker, asker=rehearsal)
         print_lines(rehearsal.lines(price))
 
     def ask(self) -> Decisions:
-        """Ask the model about every pair in both orders, once it is said how many these are."""
+        """Say how many prompts there are, and ask the model about every pair in both orders."""
         from ranktilt.auditing.pairwise.ask import ask_pairs
 
         frame = self.drawn.frame
         pairs = counted(frame.height, "pair", "pairs")
         queries = counted(frame["query"].n_unique(), "query", "queries")
         note(f"{pairs} of {queries}: {2 * frame.height:,} prompts")
-        return ask_pairs(self.collection, self.drawn, self.asker)
+        return ask_pairs(self.collection, self.drawn, self.ranker)

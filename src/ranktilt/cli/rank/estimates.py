@@ -1,4 +1,7 @@
-"""What the language models of rankers would be asked, and its price."""
+"""Requests that the language models of rankers would get, and their price.
+
+A *rehearsal* ranks without asking the model, and counts the requests.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 def print_estimates(
     rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None
 ) -> None:
-    """Print what the language models of these rankers would be asked, and its price."""
+    """Print how many requests each ranker would send to its language model, and their price.
+
+    `price` holds the prices of a million input tokens and of a million output tokens.
+    """
     estimates: list[str] = []
     for ranker in rankers:
         estimates += _estimates(ranker, collection, price)
@@ -28,13 +34,14 @@ def print_estimates(
 def _estimates(
     ranker: Ranker, collection: Collection, price: tuple[float, float] | None
 ) -> Iterator[str]:
-    """Yield a block of lines for each stage that asks a model; the stages before it rank."""
+    """Yield a block of lines for each stage that asks a model; the other stages rank for it."""
     from ranktilt.rankers.base import stages_of
     from ranktilt.rankers.llm.base import LLMRanker
 
     stages = stages_of(ranker)
-    llm_stages = [number for number, stage in enumerate(stages) if isinstance(stage, LLMRanker)]
-    stages_to_run = stages[: llm_stages[-1] + 1] if llm_stages else ()
+    llm_indices = [index for index, stage in enumerate(stages) if isinstance(stage, LLMRanker)]
+    stages_to_run = stages[: llm_indices[-1] + 1] if llm_indices else ()
+    # The requests of a stage are certain unless they depend on answers to an earlier stage.
     run, is_certain = None, True
     for number, stage in enumerate(stages_to_run, start=1):
         if not isinstance(stage, LLMRanker):

@@ -1,4 +1,4 @@
-"""What ``ranktilt rank`` says of each run, and how the runs are audited."""
+"""Notes of ``ranktilt rank`` on each run, and the command that audits the runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def note_audit(
     source: RankedSource, collection: Collection, files: Sequence[Path], rankers: Sequence[Ranker]
 ) -> None:
-    """Say how the saved runs are audited, where there is something to measure."""
+    """Print the command that audits the saved runs, if the collection has groups or judgments."""
     groups = groups_to_audit(collection)
     if groups is None:
         return
@@ -32,23 +32,26 @@ def note_audit(
 
 
 def _run_words(file: Path, ranker: Ranker) -> list[str]:
-    """Return the words that name a run for an audit.
+    """Return the options that name a run for an audit.
 
-    A ranker that chose whether a query's own document may be found tells the audit its choice.
+    Where queries are documents themselves, a ranker may leave the query's own document out of its
+    list (``exclude_self``). The audit must do as the ranker did.
     """
     from ranktilt.rankers.base import stages_of
 
     choices = [getattr(stage, "exclude_self", None) for stage in stages_of(ranker)]
-    chosen = [choice for choice in choices if choice is not None]
-    if not chosen:
+    stated_choices = [choice for choice in choices if choice is not None]
+    if not stated_choices:
         return ["--run", str(file)]
-    choice = {"exclude_self": str(chosen[0]).lower()}
-    replayed = Stage(name="replay", argument=str(file), options=choice)
-    return ["-r", str(replayed)]
+    stage_options = {"exclude_self": str(stated_choices[0]).lower()}
+    return ["-r", str(Stage(name="replay", argument=str(file), options=stage_options))]
 
 
 def run_notes(path: Path, run: Run, *, has_judgments: bool) -> Iterator[str]:
-    """Say how much was retrieved, what was not read, and what was left out."""
+    """Yield notes on a run: what was retrieved, which texts were truncated, what was left out.
+
+    `path` is the file of the run, and `has_judgments` says whether an audit counts empty lists.
+    """
     from ranktilt.rankers.self_exclusion import exclusion_notes
 
     lengths = sorted(int(length) for length in run.offsets[1:] - run.offsets[:-1])

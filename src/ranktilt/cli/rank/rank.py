@@ -1,4 +1,4 @@
-"""``ranktilt rank``: rank now, audit later."""
+"""``ranktilt rank``: rank the documents of a collection, and save the runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ranktilt.data.runs.run import Run
 
 _STDOUT = Path("stdout")
-"""Stands for standard output among paths."""
+"""Path that stands for standard output; no file of this name is written."""
 
 
 @verb(
@@ -104,7 +104,7 @@ def rank(
 
 
 def _deliver(runs: Sequence[Run], files: Sequence[Path]) -> None:
-    """Write each run into its file; without files, one to stdout."""
+    """Write each run into its file; without files, print the only run."""
     if not files:
         deliver(runs[0].contents(_STDOUT)[_STDOUT].decode(), {})
         return

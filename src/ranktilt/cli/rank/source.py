@@ -34,7 +34,7 @@ class RankedSource:
 
     @property
     def words(self) -> list[str]:
-        """Options of an audit that reads the collection alike."""
+        """Options with which an audit reads the collection in the same way."""
         words: list[str] = []
         if self.split is not None:
             words += ["--split", self.split]

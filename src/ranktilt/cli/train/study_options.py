@@ -68,9 +68,9 @@ class StudyTraining:
         return RerankerTraining.from_preset(preset, **arguments, **typed)
 
     def amounts(self) -> tuple[Amounts, ...]:
-        """Read --curve: the number of documents of each source, for each further training."""
-        amounts = [read_amounts([text], "--curve") for text in self.curve or ()]
-        return tuple(tuple(of_training.items()) for of_training in amounts)
+        """Read --curve: for each further training, the number of documents of each source."""
+        trainings = [read_amounts([text], "--curve") for text in self.curve or ()]
+        return tuple(tuple(amounts.items()) for amounts in trainings)
 
 
 @Parameter(name="*", group=INPUT)

@@ -1,4 +1,4 @@
-"""What a training says at the end: what the model learned from, and what comes next."""
+"""Notes at the end of a training: what the model learned from, and what to type next."""
 
 from __future__ import annotations
 
@@ -17,22 +17,35 @@ if TYPE_CHECKING:
 
 
 def summary(trained: TrainedModel, folder: Path, collection: Collection, stage: str) -> str:
-    """Say what the model learned from and how its loss went, with the audit that comes next."""
-    lines = (
+    """Say what the model learned from and how its loss changed, and print the next command.
+
+    Parameters
+    ----------
+    trained : TrainedModel
+        The model, with figures of the training.
+    folder : Path
+        The collection's folder, for the next command.
+    collection : Collection
+        The collection that it learned from.
+    stage : str
+        Beginning of the ranker's text that the folder of the model follows, such as ``dense``.
+    """
+    sentences = (
         f"{_learned(trained)}; its loss went from {trained.figures['loss'][0]:.2f} to "
         f"{trained.figures['loss'][-1]:.2f}.{_left_out_and_imbalance(trained.figures)}"
     )
     groups = groups_to_audit(collection)
     if groups is None:
-        return lines
+        return sentences
     path = str(trained.folder)
+    # A path with characters that a text of a ranker reserves is quoted.
     spec = f'"{path}"' if set(path) & set("()@,") or ">>" in path else path
     command = shlex.join(["ranktilt", "audit", str(folder), "-r", f"{stage}:{spec}", *groups])
-    return f"{lines}\nNext: {command}"
+    return f"{sentences}\nNext: {command}"
 
 
 def _learned(trained: TrainedModel) -> str:
-    """Say what was learned, and from what."""
+    """Say from how many pairs, queries and steps the model learned."""
     figures = trained.figures
     steps = f"{figures['steps']:,} steps"
     if trained.resumed == figures["steps"]:
@@ -45,7 +58,10 @@ def _learned(trained: TrainedModel) -> str:
 
 
 def _left_out_and_imbalance(figures: Mapping[str, Any]) -> str:
-    """Say what was left out, and which source has more."""
+    """Say which documents were left out, and how positives and negatives differ.
+
+    Differences are in standard deviations (sd), after matching and before it.
+    """
     text = ""
     left_out = figures.get("skipped_positives", 0)
     if left_out:
@@ -62,7 +78,7 @@ def _left_out_and_imbalance(figures: Mapping[str, Any]) -> str:
 
 
 def warn_of_seen_judgments(collection: Path, split: str) -> None:
-    """Say that an audit would use the judgments that the model learned from."""
+    """Warn that an audit would use the judgments that the model learned from."""
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
         note(
             "warning: the model learned from the judgments that this audit would use, so the "

@@ -90,8 +90,8 @@ def prepare_grades(
     for index, (text, query) in enumerate(pairs.select("text", "query").iter_rows()):
         rows = range(index * grading.repeats, (index + 1) * grading.repeats)
         if text.strip() and query.strip():
-            # Repeats of a pair have the same prompt; `answer_index` makes them different requests. Tasks of
-            # generation have a title where these have a query.
+            # Repeats of a pair have the same prompt; `answer_index` makes them different requests.
+            # Tasks of generation have a title where these have a query.
             for repeat, row in enumerate(rows):
                 tasks.append(GenerationTask(row=row, text=text, title=query, answer_index=repeat))
         else:

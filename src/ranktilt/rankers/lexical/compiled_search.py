@@ -418,9 +418,7 @@ def _complete(
                 score += counts[index] * weights[starts[term] + rank]
         if query.is_rounded:
             score = np.float64(np.float32(score))
-        number = int(score * levels[_SCALE])
-        if number >= _BINS:
-            number = _BINS - 1
+        number = min(int(score * levels[_SCALE]), _BINS - 1)
         if score >= levels[_LEAST] and number >= tally[_LOWEST]:
             candidates[tally[_TAKEN]] = row
             candidate_scores[tally[_TAKEN]] = score

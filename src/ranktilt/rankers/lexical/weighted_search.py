@@ -1,4 +1,4 @@
-"""Compiled search of postings whose weights are known, such as those of a learned sparse encoder."""
+"""Compiled search of postings whose weights are known, such as those of a sparse encoder."""
 
 from __future__ import annotations
 
@@ -86,9 +86,10 @@ def compiled_search_of_weights(
     highest = np.zeros(terms)
     is_used = np.flatnonzero(np.diff(starts))
     highest[is_used] = np.maximum.reduceat(postings.data, starts[is_used])
-    words = -(-texts // WORD)
+    rows, words = postings.indices.astype(np.uint32), -(-texts // WORD)
+    no_bits, no_ranks = np.zeros((0, words), np.uint64), np.zeros((0, words + 1), np.int32)
     weighed = WeighedPostings(
-        rows=postings.indices.astype(np.uint32),
+        rows=rows,
         first_rows=starts[:-1],
         weights=postings.data,
         starts=starts,
@@ -97,8 +98,8 @@ def compiled_search_of_weights(
         # Terms come in the order of the vocabulary, not the frequent ones last, so that none of
         # them can be left out and looked up later.
         slots=np.full(terms, -1, np.int64),
-        bits=np.zeros((0, words), np.uint64),
-        ranks=np.zeros((0, words + 1), np.int32),
+        bits=no_bits,
+        ranks=no_ranks,
     )
     search = PostingSearch(
         search_lists=search_lists,

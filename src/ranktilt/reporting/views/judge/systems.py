@@ -310,8 +310,9 @@ def few_labels_section(audit: JudgeAudit) -> Iterator[Section]:
     """Yield the section on means corrected by few human labels; nothing where none were given."""
     if not audit.corrected:
         return
-    # `PoweredEstimate.powered` is the prediction-powered estimate (PPI++; Angelopoulos et al., 2023): the
-    # mean of the judge's labels, corrected by the few human ones. Its λ is the judge's weight.
+    # `PoweredEstimate.powered` is the prediction-powered estimate (PPI++; Angelopoulos et al.,
+    # 2023): the mean of the judge's labels, corrected by the few human ones. Its λ is the judge's
+    # weight.
     columns: list[ColumnSpec] = [
         (name_column("system"), _system_words),
         ("humans alone", lambda row: _percent_cell(row.human_only)),

@@ -1,7 +1,8 @@
-"""Options of ``ranktilt pairwise``: who is asked about which pairs, and how."""
+"""Where the choices of ``ranktilt pairwise`` come from: a language model, or a file of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,20 +14,25 @@ from ranktilt.cli.app import INPUT, MODEL, OUTPUT
 from ranktilt.cli.language_models import language_model_text
 from ranktilt.cli.notes import note
 from ranktilt.cli.rankers import read_rankers
+from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
+    from ranktilt.auditing.pairwise.pairs import DrawnPairs, TwoGroups
+    from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
     from ranktilt.rankers.llm.pairwise import Pairwise
 
 PROMPT = "pairwise-neutral"
-"""Prompt, unless another one is given."""
+"""Name of the prompt that is used by default."""
+PAIRS = 20
+"""Pairs per query and kind by default; the kinds are relevant and not relevant documents."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Questions:
-    """Who is asked about which pairs, and how."""
+class ChoiceOptions:
+    """The model that chooses, and the pairs that it is asked about; or a file of stored choices."""
 
     llm: options.LanguageModel = None
     prompt: Annotated[
@@ -99,7 +105,7 @@ class Questions:
             raise UserError(
                 "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"
             )
-        asking = options.first_typed(
+        option_of_model = options.first_typed(
             pairs=self.pairs,
             prompt=self.prompt,
             attribute=self.attribute,
@@ -110,25 +116,28 @@ class Questions:
             dry_run=self.dry_run,
             price=self.price,
         )
-        if self.decisions is not None and asking is not None:
-            raise UserError(f"{asking} asks a model; omit it with --decisions")
+        if self.decisions is not None and option_of_model is not None:
+            raise UserError(f"{option_of_model} asks a model; omit it with --decisions")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
             raise UserError(
                 "--prompt pairwise-sensitive needs an attribute, such as --attribute female"
             )
 
-    def asker(self, preset: str | None) -> Pairwise | None:
-        """Return the ranker that asks; None where choices are stored."""
+    def ranker(self, preset: str | None) -> Pairwise | None:
+        """Return the ranker that asks the model; None where choices are stored.
+
+        `preset` names a paper, whose prompt is used where none is typed.
+        """
         from ranktilt.presets import preset as preset_named
         from ranktilt.rankers.llm.pairwise import Pairwise
 
         if self.llm is None:
             return None
-        usual = preset_named(preset).options.get("pairwise", {}) if preset else {}
+        preset_options = preset_named(preset).options.get("pairwise", {}) if preset else {}
         ranker = read_rankers(
             [f"pairwise:{_without_answer_length(self.llm)}"],
             preset,
-            prompt=self.prompt or usual.get("prompt", PROMPT),
+            prompt=self.prompt or preset_options.get("prompt", PROMPT),
             attribute=self.attribute,
             text=self.text,
             max_failures=self.max_failures,
@@ -139,13 +148,50 @@ class Questions:
             ranker.check()
         return ranker
 
-    def run(self, folder: Path) -> Run | None:
+    def read_query_ids(self, collection: Collection) -> list[str] | None:
+        """Read the queries of ``--queries``; None for all."""
+        from ranktilt.data.queries import read_query_ids
+
+        return None if self.queries is None else read_query_ids(self.queries, collection)
+
+    def draw_pairs(
+        self,
+        folder: Path,
+        collection: Collection,
+        sides: TwoGroups,
+        query_ids: Sequence[str] | None,
+    ) -> DrawnPairs:
+        """Draw the pairs to ask about, at random.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder of the collection, which may hold a run of candidates.
+        collection : Collection
+            Queries, documents and judgments.
+        sides : TwoGroups
+            The group of each document.
+        query_ids : sequence of str or None
+            Queries to draw pairs for; None for all.
+        """
+        from ranktilt.auditing.pairwise.pairs import draw_pairs
+
+        return draw_pairs(
+            collection,
+            sides,
+            pairs=self.pairs or PAIRS,
+            seed=statistics_settings().seed,
+            candidates=self._read_candidates(folder),
+            queries=query_ids,
+        )
+
+    def _read_candidates(self, folder: Path) -> Run | None:
         """Return the run whose documents are paired; None for all documents."""
         from ranktilt.data.builders import CANDIDATES
         from ranktilt.data.runs.run import Run
 
         file = self.candidates
-        if file is None and self.decisions is None and (folder / CANDIDATES).is_file():
+        if file is None and (folder / CANDIDATES).is_file():
             file = folder / CANDIDATES
         return None if file is None else Run.load(file, score_order=self.score_order)
 
@@ -153,7 +199,8 @@ class Questions:
 def _without_answer_length(llm: str) -> str:
     """Return the text of a model without ``max_tokens``, which the length of a choice decides.
 
-    Of a section of ranktilt.toml, which other commands read too, it is left out with a note.
+    A typed ``max_tokens`` is refused. In a section of ranktilt.toml, which other commands read
+    too, it is left out with a note.
     """
     from ranktilt.spec import parse_stages
 
@@ -161,9 +208,9 @@ def _without_answer_length(llm: str) -> str:
     if any("max_tokens" in stage.options for stage in parse_stages(llm)):
         raise UserError(f"--llm {llm}: omit max_tokens: {reason}")
     text = language_model_text(llm)
-    (model, *others) = parse_stages(text)
+    (model, *later_stages) = parse_stages(text)
     if "max_tokens" not in model.options:
         return text
     note(f"--llm {llm}: max_tokens of [llm.{llm.partition('(')[0]}] is not used: {reason}")
-    other_options = {name: value for name, value in model.options.items() if name != "max_tokens"}
-    return ">>".join(map(str, [replace(model, options=other_options), *others]))
+    options_left = {name: value for name, value in model.options.items() if name != "max_tokens"}
+    return ">>".join(map(str, [replace(model, options=options_left), *later_stages]))
