@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -83,26 +84,18 @@ def doctor(
     locations = {model.spec: location(model) for model in models}
     local_models = {spec: storage for spec, storage in locations.items() if storage is not None}
     output.check()
-    if model is not None:
-        is_table = output.format == "table"
-        output.deliver(
-            Installation(
-                models=models,
-                here=local_models,
-                others=foreign_rankers(),
-                full=is_table,
-                cache=cache,
-            )
-        )
-        return
-    output.deliver(
-        Installation(
-            models=models,
-            here=local_models,
-            others=foreign_rankers(),
+    installation = Installation(
+        models=models,
+        here=local_models,
+        others=foreign_rankers(),
+        full=model is not None and output.format == "table",
+        cache=cache,
+    )
+    if model is None:
+        installation = replace(
+            installation,
             machine=dict(machine()),
             extras=list(extras()),
-            cache=cache,
             configuration=settings_in_force(),
         )
-    )
+    output.deliver(installation)
