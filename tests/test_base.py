@@ -9,8 +9,8 @@ import pytest
 from ranktilt.errors import (
     MissingExtra,
     shorten,
-    unknown,
-    visible,
+    unknown_name,
+    escape_invisible,
 )
 from ranktilt.optional import forbid_fetching, may_fetch, need
 
@@ -37,7 +37,7 @@ from ranktilt.optional import forbid_fetching, may_fetch, need
 def test_an_unknown_name_gets_the_nearest_and_the_list(
     name: str, valid: Iterable[str], message: str
 ) -> None:
-    assert str(unknown("ranker", name, valid)) == message
+    assert str(unknown_name("ranker", name, valid)) == message
 
 
 def test_input_is_quoted_and_cut_whatever_it_is() -> None:
@@ -64,7 +64,7 @@ def test_input_is_quoted_and_cut_whatever_it_is() -> None:
     ],
 )
 def test_control_characters_are_shown_as_signs(text: str, signs: str) -> None:
-    assert visible(text) == visible(signs) == signs
+    assert escape_invisible(text) == escape_invisible(signs) == signs
 
 
 @pytest.fixture

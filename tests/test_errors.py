@@ -2,7 +2,7 @@
 
 import pytest
 
-from ranktilt.errors import list_names, unknown
+from ranktilt.errors import list_names, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -24,5 +24,5 @@ def test_long_lists_are_cut_and_counted() -> None:
     assert text.startswith("domain-0.example.org, domain-1.example.org, ")
     assert text.endswith("domain-11.example.org and 48 more")
     assert str(
-        unknown("domain", "domain-7.example", [f"domain-{n}.example.org" for n in range(60)])
+        unknown_name("domain", "domain-7.example", [f"domain-{n}.example.org" for n in range(60)])
     )

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.sizes import POINTS, read_points
 
 EXAMPLE = """\
@@ -350,7 +350,7 @@ def read_section(name: str, table: Any, kind: type[Section]) -> Section:
         if message.startswith("Invalid enum value"):
             value = message.removeprefix("Invalid enum value ").strip("'")
             choices = _choices(get_type_hints(kind)[key])
-            raise unknown(f"value of {subject}", value, choices) from error
+            raise unknown_name(f"value of {subject}", value, choices) from error
         raise UserError(f"{subject}: {_in_words(message)}") from error
 
 
@@ -389,7 +389,7 @@ def _require_known(kind: str, names: Mapping[str, Any], known: Sequence[str]) ->
     """Refuse a name that is not known; `kind` says what it names."""
     for name in names:
         if name not in known:
-            raise unknown(kind, name, known)
+            raise unknown_name(kind, name, known)
 
 
 def _full_keys(table: Mapping[str, Any]) -> Iterator[str]:

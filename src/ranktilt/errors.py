@@ -55,7 +55,7 @@ class DataError(UserError):
         super().__init__(f"{where}: {message}")
 
 
-def located(path: str | Path, error: UserError, *, line: int | None = None) -> DataError:
+def error_in_file(path: str | Path, error: UserError, *, line: int | None = None) -> DataError:
     """Return the error as one about a file; an error that names its file stays as it is."""
     return error if isinstance(error, DataError) else DataError(path, str(error), line=line)
 
@@ -85,7 +85,7 @@ class DataWarning(UserWarning):
     """A property of the data that does not stop the work but affects its result."""
 
 
-def unknown(kind: str, name: object, valid: Iterable[str]) -> UserError:
+def unknown_name(kind: str, name: object, valid: Iterable[str]) -> UserError:
     """Return the error for a name that is not in `valid`; `kind` says what it names.
 
     The message suggests the nearest valid name, and lists valid names as `list_names` does.
@@ -154,7 +154,7 @@ def join_words(names: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     r"""Replace characters that a terminal would act on, or nobody would see, by escapes.
 
     An escape is ``\x1b``, for one. Tabs and line feeds stay.

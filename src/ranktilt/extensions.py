@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -81,7 +81,7 @@ class ExtensionTable:
             return load_object(known[name])
         points = [point for point in self._entry_points() if point.name == name]
         if not points:
-            raise unknown(self.noun, name, self.names())
+            raise unknown_name(self.noun, name, self.names())
         if len({point.value for point in points}) > 1:
             packages = " and ".join(sorted({_package(point) for point in points}))
             raise UserError(f"{packages} provide {self.noun} {name!r}; uninstall all but one")

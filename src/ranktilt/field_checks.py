@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 
 def check_fields(settings: Any, subject: str) -> None:
@@ -47,7 +47,7 @@ class _Limits:
 def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> None:
     """Refuse a value of the field `name` that is not among its choices, or out of bounds."""
     if limits.choices and value not in limits.choices:
-        raise unknown(f"{name} of {subject}", value, limits.choices)
+        raise unknown_name(f"{name} of {subject}", value, limits.choices)
     if limits.bounds is not None and not _is_within(value, limits.bounds):
         raise UserError(f"{subject}: expected {name} of {_range(limits.bounds)}, got {value}")
 

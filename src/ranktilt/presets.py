@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 from ranktilt.extensions import ExtensionTable
 
 _STATISTICS = ("ties", "rounding", "missing", "test")
@@ -35,7 +35,7 @@ class Preset:
     def __post_init__(self) -> None:
         for name in self.statistics:
             if name not in _STATISTICS:
-                raise unknown("statistic of a preset", name, _STATISTICS)
+                raise unknown_name("statistic of a preset", name, _STATISTICS)
 
 
 def presets() -> ExtensionTable:

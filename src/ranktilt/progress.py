@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ranktilt.errors import visible
+from ranktilt.errors import escape_invisible
 
 Listener = Callable[[str, int, int], None]
 """Function of a label, the number of steps that are done, and the number of all steps."""
@@ -39,7 +39,7 @@ def report(label: str, done: int, total: int) -> None:
     """
     listener = _listener.get() or _notebook()
     if listener is not None:
-        listener(visible(label), done, total)
+        listener(escape_invisible(label), done, total)
 
 
 @contextmanager

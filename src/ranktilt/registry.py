@@ -14,7 +14,7 @@ from importlib.machinery import PathFinder
 from inspect import isabstract
 from typing import Any
 
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, shorten, unknown_name
 from ranktilt.extensions import ExtensionTable, load_object
 from ranktilt.models import catalogue
 from ranktilt.rankers.base import Pipeline, Ranker
@@ -181,7 +181,7 @@ def ranker_class(name: str) -> type[Ranker]:
     """Return the class of a ranker; `UserError` if no ranker has this name."""
     table = rankers()
     if name not in table:
-        raise UserError(f"{unknown('ranker', name, table.names())}{_ranker_hint(name)}")
+        raise UserError(f"{unknown_name('ranker', name, table.names())}{_ranker_hint(name)}")
     kind: type[Ranker] = table.load(name)
     return kind
 
@@ -257,7 +257,7 @@ def _with_full_name(stage: Stage) -> Stage:
         return stage
     full_name = f"{stage.name}:{stage.argument}"
     if full_name not in full_names:
-        raise unknown("ranker", full_name, [stage.name, *full_names])
+        raise unknown_name("ranker", full_name, [stage.name, *full_names])
     return replace(stage, name=full_name, argument=None)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.sources_apart import take_apart
 from ranktilt.data.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.explaining.check import check
 from ranktilt.explaining.explain import explain
 from tests.refusals import refused
@@ -392,6 +392,6 @@ def test_sources_are_listed_once_however_many_are_chosen() -> None:
 
 def test_unknown_name_is_answered_with_a_hundred_at_most() -> None:
     names = [f"n{number}" for number in range(6_000)]
-    message = str(unknown("source", "N77", names))
+    message = str(unknown_name("source", "N77", names))
     assert message.startswith("unknown source 'N77'; did you mean 'n77'? (valid: n0, n1, ")
     assert message.endswith(", n98, n99 and 5,900 more)")

@@ -7,7 +7,7 @@ from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from typing import Any, ClassVar, Self
 
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 from ranktilt.rankers.base import Ranker
 
 OBJECT_WAYS_ON = (
@@ -41,7 +41,7 @@ class ObjectRanker(Ranker):
         valid = [name for name in names if name not in cls.fixed]
         for name in options:
             if name not in valid:
-                raise unknown(f"option of {cls.name}", name, valid)
+                raise unknown_name(f"option of {cls.name}", name, valid)
 
 
 def object_spec(value: Any) -> dict[str, Any]:

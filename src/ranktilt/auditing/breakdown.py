@@ -16,7 +16,7 @@ from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats, Ints, per_block
 
@@ -133,7 +133,7 @@ def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str
     )
     for noun, value, names in axes:
         if value not in names:
-            raise unknown(noun, value, names)
+            raise unknown_name(noun, value, names)
     values = audit.values[audit.runs.index(run), measures.index(name)]
     return query_parts(values[audit.groups.index(a)], values[audit.groups.index(b)])
 

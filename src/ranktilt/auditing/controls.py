@@ -31,7 +31,7 @@ from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.notes.runs import SavedRunNotControlled
 from ranktilt.data.runs.run import Run
 from ranktilt.data.text.quality import NEAR_IDENTICAL, without_opening, words
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
@@ -119,7 +119,7 @@ def _check(names: Iterable[str], collection: Collection, raw: Audit, near: float
     """Refuse unknown controls, and an audit or a collection that controls cannot be applied to."""
     for name in names:
         if name not in CONTROLS:
-            raise unknown("control", name, CONTROLS)
+            raise unknown_name("control", name, CONTROLS)
     if not 0 < near <= 1:
         raise UserError(
             f"expected a similarity above 0 and at most 1 for near-identical twins, got {near:g}"

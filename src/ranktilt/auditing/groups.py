@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ranktilt.data.labels.group_names import name_among
 from ranktilt.data.notes.inputs import LabelNote
-from ranktilt.errors import nearest, unknown
+from ranktilt.errors import nearest, unknown_name
 
 ALL = "all"
 """Name of all documents together, in results that hold values of groups."""
@@ -91,7 +91,7 @@ class Groups:
         known_name = name_among(name, self.names, self.by or "")
         if known_name is None:
             suggestions = nearest(name, self.merged, MOST_SUGGESTED)
-            raise unknown(self.by or "group", name, [*suggestions, *self.names])
+            raise unknown_name(self.by or "group", name, [*suggestions, *self.names])
         return self.names.index(known_name)
 
     @property

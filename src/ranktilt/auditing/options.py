@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.labels.label_errors import LabelErrors
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.measures.margin import Margin
@@ -99,7 +99,7 @@ def check_choices(**options: str) -> None:
     """Refuse unknown values of the options in `CHOICES`."""
     for name, value in options.items():
         if value not in CHOICES[name]:
-            raise unknown(name, value, CHOICES[name])
+            raise unknown_name(name, value, CHOICES[name])
 
 
 def check_resamples(resamples: int) -> None:

@@ -30,7 +30,7 @@ from ranktilt.auditing.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.data.labels.group_names import name_among
 from ranktilt.data.notes.base import Note
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
@@ -349,7 +349,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             if {effect.a, effect.b} in group_sets and run in (None, effect.run)
         ]
         if not rows:
-            raise unknown("pair of groups", f"{a},{b}", map(",".join, self.pairs))
+            raise unknown_name("pair of groups", f"{a},{b}", map(",".join, self.pairs))
         return rows
 
     @cached_property
@@ -402,7 +402,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if run is None:
             raise UserError(f"name one of {len(self.runs)} runs: {', '.join(self.runs)}")
         if run not in self.runs:
-            raise unknown("run", run, self.runs)
+            raise unknown_name("run", run, self.runs)
         if not self.pairs:
             raise UserError("nothing to compare: this audit has no groups")
         if a is None or b is None or (self.primary is not None and not self.primary.sided):
@@ -411,7 +411,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         if self.primary not in self.measures:
             answers = self.card_of(run, a, b)
             if not any(answer.measure == repr(self.primary) for answer in answers):
-                raise unknown("pair of groups", f"{a},{b}", map(",".join, self.judged_pairs))
+                raise unknown_name("pair of groups", f"{a},{b}", map(",".join, self.judged_pairs))
             return verdict_for(repr(self.primary), answers, self.margin, noun=self.noun)
         tilts = [
             tilt.seen_from(a)
@@ -419,7 +419,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             if tilt.run == run and {tilt.a, tilt.b} == {a, b}
         ]
         if not tilts:
-            raise unknown("pair of groups", f"{a},{b}", map(",".join, self.tilted_pairs))
+            raise unknown_name("pair of groups", f"{a},{b}", map(",".join, self.tilted_pairs))
         return verdict_for(repr(self.primary), tilts, self.margin, noun=self.noun)
 
     def group_named(self, name: str) -> str:

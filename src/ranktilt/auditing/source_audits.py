@@ -30,7 +30,7 @@ from ranktilt.auditing.temperature_trend import Trend, trend_notes, trends
 from ranktilt.data.artifact import Coded, Result, fields_for_file, register
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import Margin
 from ranktilt.progress import report
@@ -122,7 +122,7 @@ class SourceAudits(
         """Return the whole audit of one source and the reference."""
         names = [compared.source for compared in self.sources]
         if source not in names:
-            raise unknown("source", source, names)
+            raise unknown_name("source", source, names)
         return self.audits[names.index(source)]
 
     def tilt(self, run: str, source: str, measure: str) -> Effect:
@@ -131,7 +131,7 @@ class SourceAudits(
             if (tilt.run, tilt.b, tilt.measure) == (run, source, measure):
                 return tilt
         names = [f"{tilt.run}, {tilt.b}, {tilt.measure}" for tilt in self.tilts]
-        raise unknown("run, source and measure", f"{run}, {source}, {measure}", names)
+        raise unknown_name("run, source and measure", f"{run}, {source}, {measure}", names)
 
     def answer(self, run: str, source: str) -> Effect:
         """Return the answer to the primary question for one run and source."""
@@ -139,7 +139,7 @@ class SourceAudits(
         for effect in (*audited.tilts, *audited.card):
             if effect.run == run and effect.measure == self.primary:
                 return effect
-        raise unknown("run", run, self.runs)
+        raise unknown_name("run", run, self.runs)
 
     def verdict(self, run: str, source: str) -> Verdict:
         """Return the verdict on one run and source, on the primary question."""

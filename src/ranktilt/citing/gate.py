@@ -13,7 +13,7 @@ from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.notes.base import warnings_of
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 
@@ -48,7 +48,7 @@ def gate_citations(
     if not limit >= 0:
         raise UserError(f"expected a limit of at least 0, got {limit}")
     if inconclusive not in POLICIES:
-        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+        raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
     if any(math.isnan(effect.neutral) for effect in audit.primary):
         raise UserError(
             "a share of citations alone favours nobody, so that no limit can be set; audit with "

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from ranktilt.citing.prepare import CitationInputs
 from ranktilt.data.labels.group_names import name_among
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 _HUMAN = "human"
 """Name of the group that all others are compared with by default, if there is one."""
@@ -47,5 +47,5 @@ def _group(inputs: CitationInputs, name: str) -> str:
     """Return the group of a name; a bare label counts too, such as 1 for ``source 1``."""
     group = name_among(name, inputs.groups, inputs.spec["by"])
     if group is None:
-        raise unknown("group", name, inputs.groups)
+        raise unknown_name("group", name, inputs.groups)
     return group

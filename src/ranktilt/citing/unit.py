@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 DOMAIN, PAGE = "domain", "page"
 """Units that every table of pages has as columns; a user may also name another column."""
@@ -63,7 +63,7 @@ def find_unit(pages: pl.DataFrame, cluster: str | None) -> tuple[Unit, pl.Series
     if cluster is not None:
         if cluster not in pages.columns and cluster != PAGE:
             columns = [name for name in pages.columns if name not in ("page", "label")]
-            raise unknown("column", cluster, [PAGE, *columns])
+            raise unknown_name("column", cluster, [PAGE, *columns])
         unit = _describe(pages, cluster, is_chosen=True)
         return unit, pages[cluster]
     by_domain = _describe(pages, DOMAIN, is_chosen=False)

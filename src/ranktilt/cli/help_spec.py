@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from ranktilt import config
 from ranktilt.cli.app import OTHER, app
 from ranktilt.cli.output import print_result
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ def help_spec(name: Annotated[str, Parameter(name="NAME")], /) -> None:
         return
     entries = list(spec_help(name))
     if not entries:
-        raise unknown("ranker, language model, measure or probe", name, spec_names())
+        raise unknown_name("ranker, language model, measure or probe", name, spec_names())
     print_result("\n".join(map(str, entries)))
 
 

@@ -16,7 +16,7 @@ from ranktilt.cli.app import INPUT, SELDOM
 from ranktilt.cli.notes import note_once
 from ranktilt.cli.options import FILE_OR_STDIN, Pairs, Reference
 from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -139,7 +139,7 @@ def _configured_labels(name: str) -> LabelFile | None:
     if section is None:
         is_plain = not os.path.exists(name) and not re.search(r"[./:\\]", name)
         if is_plain and configuration.labels:
-            raise unknown(
+            raise unknown_name(
                 f"label file, and name in {configuration.path},", name, configuration.labels
             )
         return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ranktilt.cli.notes import note, say
 from ranktilt.cli.options import option_text
 from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.llm.server import base_url
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def language_model_text(text: str) -> str:
     section = configuration.llm.get(typed.name)
     if section is None:
         kinds = [f"{kind}:…" for kind in KINDS]
-        raise unknown("language model", typed.name, [*configuration.llm, *kinds])
+        raise unknown_name("language model", typed.name, [*configuration.llm, *kinds])
     if len(stages) > 1 or typed.argument is not None or typed.k is not None:
         raise UserError(
             f"--llm {text}: expected a name of {configuration.path}, such as {typed.name}, with "

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ranktilt.errors import DataWarning, visible
+from ranktilt.errors import DataWarning, escape_invisible
 from ranktilt.progress import listening
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def note_once(text: str) -> None:
 def say(text: str) -> None:
     """Write a line to stderr; go on where it cannot be written."""
     try:
-        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.write(escape_invisible(text) + "\n")
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)

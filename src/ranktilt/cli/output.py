@@ -22,7 +22,7 @@ from ranktilt.cli.app import OUTPUT
 from ranktilt.cli.notes import end_progress, is_quiet, silence
 from ranktilt.cli.options import Formats
 from ranktilt.data.files import cannot_write, require_place, sidecar, write_bytes
-from ranktilt.errors import UserError, visible
+from ranktilt.errors import UserError, escape_invisible
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """Endings of a file's name, by format."""
@@ -168,7 +168,7 @@ class _Terminal:
     def write(self, text: str) -> int:
         """Write a text without control sequences other than colours."""
         parts = _COLOURS.split(text)
-        safe_parts = [part if _COLOURS.fullmatch(part) else visible(part) for part in parts]
+        safe_parts = [part if _COLOURS.fullmatch(part) else escape_invisible(part) for part in parts]
         return self._stream.write("".join(safe_parts))
 
 

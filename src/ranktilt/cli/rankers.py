@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ranktilt.cli.notes import note_once
 from ranktilt.cli.options import option_text
 from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
@@ -111,7 +111,7 @@ class _StageDefaults:
         for option in preset_options:
             if option not in names:
                 kind = f"option of {stage.name} in preset {self.preset_name!r}"
-                raise unknown(kind, option, sorted(names))
+                raise unknown_name(kind, option, sorted(names))
         text = {} if self.preset.text is None else {"text": self.preset.text}
         defaults = {**text, **preset_options, **self.typed}
         options = {name: value for name, value in defaults.items() if name in names}

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import platformdirs
 
 from ranktilt.data.files import cannot_write, lock, write_bytes
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 Vectors = npt.NDArray[np.float32]
 """Vectors, a row for each key."""
@@ -124,7 +124,7 @@ class VectorCache:
         self, folder: Path, *, dtype: str = "float32", about: Mapping[str, Any] | None = None
     ) -> None:
         if dtype not in STORES:
-            raise unknown("store of vectors", dtype, STORES)
+            raise unknown_name("store of vectors", dtype, STORES)
         self.folder = folder
         self._dtype = STORES[dtype]
         self._about = about

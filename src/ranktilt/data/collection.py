@@ -17,7 +17,7 @@ from ranktilt.data.formats.ids import id_texts, ids_of, require_frame, require_m
 from ranktilt.data.formats.tables.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.data.labels.group_names import group_name
 from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts
-from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.errors import UserError, counted, shorten, unknown_name
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class Collection:
         documents = counted(self.sourceless, "document has", "documents have")
         if not self.sources:
             return UserError(f"unknown source {name!r}; the {documents} no source")
-        error = unknown("source", name, self.sources)
+        error = unknown_name("source", name, self.sources)
         return UserError(f"{error}; {documents} no source") if self.sourceless else error
 
     @property
@@ -230,7 +230,7 @@ class Collection:
         `choice` is one of `TEXT_CHOICES`: title and text joined by a space, or only one of them.
         """
         if choice not in TEXT_CHOICES:
-            raise unknown("text choice", choice, TEXT_CHOICES)
+            raise unknown_name("text choice", choice, TEXT_CHOICES)
         if choice != "title+text":
             return self.docs[choice].alias("text")
         sizes = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum())

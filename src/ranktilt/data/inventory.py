@@ -16,7 +16,7 @@ from typing import Any
 
 from ranktilt.data.cache import ABOUT, cache_folder
 from ranktilt.data.files import cannot_write
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 
 ANSWERS = "llm"
 """Folder of stored answers of language models."""
@@ -91,7 +91,7 @@ def entries_of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEnt
     ]
     if not model_entries:
         models = {cache_entry.model for cache_entry in entries if cache_entry.model}
-        raise unknown("model in the cache", model, sorted(models))
+        raise unknown_name("model in the cache", model, sorted(models))
     return model_entries
 
 

@@ -22,7 +22,7 @@ from ranktilt.data.formats.tables.column_names import QUERY, snake_case
 from ranktilt.data.formats.tables.delimited import LINE_COLUMN, read_named_table
 from ranktilt.data.formats.tables.parquet import json_rows, json_table, read_table
 from ranktilt.data.labels.label_table import one_row_each
-from ranktilt.errors import DataError, shorten, unknown
+from ranktilt.errors import DataError, shorten, unknown_name
 
 _ID_NAMES = ("_id", "id", "number", *QUERY)
 """Names of a column of ids; `QUERY` has those that runs use, such as ``qid``.
@@ -91,7 +91,7 @@ def read_query_table(path: str, query_ids: Collection[str], column: str) -> pl.D
     id_column = _id_column(path, frame, query_ids, column)
     columns = [name for name in frame.columns if name not in (id_column, _TEXT, LINE_COLUMN)]
     if column and column not in frame.columns:
-        raise DataError(path, str(unknown("column", column, columns)))
+        raise DataError(path, str(unknown_name("column", column, columns)))
     columns = [column] if column else columns
     # The error about a query with two values names their lines, if the file has lines.
     if LINE_COLUMN in frame.columns:

@@ -21,7 +21,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.faults.check_limits import EQUIVALENCE
 from ranktilt.data.labels.group_names import label_text
 from ranktilt.data.runs.run import codes
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.rankers.base import Ranker
@@ -72,7 +72,7 @@ def only_group(collection: Collection, group: str = "human", by: str = "source")
     label = label_text(group, by, known_labels.to_list())
     group_collection = only_documents(collection, collection.docs.filter(labels == label), group)
     if not group_collection.docs.height:
-        raise unknown(by, group, known_labels.sort())
+        raise unknown_name(by, group, known_labels.sort())
     return group_collection
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.probes import SourceMean
 from ranktilt.data.text.ngram import cross_fitted_perplexity
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.explaining.base import Distribution, Floats, ProbeResult, TextProbe
 from ranktilt.models import checkpoint
 from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
@@ -71,7 +71,7 @@ class PerplexityProbe(TextProbe):
         if context not in (None, "origin"):
             raise UserError(f"perplexity: context must be origin, got {context!r}")
         if kind not in ("auto", *CLASSES):
-            raise unknown("kind of language model", kind, ("auto", *CLASSES))
+            raise unknown_name("kind of language model", kind, ("auto", *CLASSES))
         if lm == NGRAM and (context is not None or kind != "auto"):
             raise UserError(
                 "perplexity: context and kind are options of a model of transformers: "

@@ -17,7 +17,7 @@ from ranktilt.auditing.gate.limit_checks import check_tilt
 from ranktilt.auditing.gate.options import POLICIES
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, effect_gate
 from ranktilt.data.notes.base import Note, warnings_of
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.judging.drift.result import DriftQuestion, JudgeChange, JudgeDrift
 from ranktilt.judging.gate_checks import check_growth, check_loss, check_shift, check_tau
 from ranktilt.judging.result import JudgeAudit
@@ -141,7 +141,7 @@ def gate_judges(
             "--baseline OLD.json"
         )
     if inconclusive not in POLICIES:
-        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+        raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
     limit = None if max_gap is None else f"{max_gap:g} grades"
     rows, notes = list[GateRow](), list[Note](warnings_of(audit.notes))
     if limit is not None:

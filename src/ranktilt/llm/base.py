@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, shorten, unknown_name
 from ranktilt.llm.untrusted import (
     LARGEST_COUNT,
     log_probabilities,
@@ -325,7 +325,7 @@ def llm(text: str, **options: Any) -> LLM:
     """
     kind, _, name = text.strip().partition(":")
     if kind not in KINDS:
-        raise unknown("language model", shorten(kind)[1:-1], (f"{known}:…" for known in KINDS))
+        raise unknown_name("language model", shorten(kind)[1:-1], (f"{known}:…" for known in KINDS))
     if not name.strip():
         raise UserError(f"{kind}: no model is named; expected openai:MODEL or transformers:FOLDER")
     model_class = pkgutil.resolve_name(KINDS[kind])
@@ -333,6 +333,6 @@ def llm(text: str, **options: Any) -> LLM:
     _, *valid = inspect.signature(model_class).parameters  # the first is the model's name
     for option in chosen:
         if option not in valid:
-            raise unknown(f"option of {kind}", option, valid)
+            raise unknown_name(f"option of {kind}", option, valid)
     model: LLM = model_class(name.strip(), **chosen)
     return model

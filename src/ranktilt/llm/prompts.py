@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from ranktilt.data.files import read_bytes
-from ranktilt.errors import DataError, UserError, join_words, unknown
+from ranktilt.errors import DataError, UserError, join_words, unknown_name
 
 BYTES_A_TOKEN = 4
 """Bytes of UTF-8 that count as a token, which is about right for English."""
@@ -50,7 +50,7 @@ def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: s
     path = Path(name)
     if not os.path.exists(path) and path.suffix != ".txt" and path.name == str(name):
         raise UserError(
-            f"{unknown('prompt', str(name), names)}; or name a file that holds {{{slot}}}"
+            f"{unknown_name('prompt', str(name), names)}; or name a file that holds {{{slot}}}"
         )
     try:
         text = read_bytes(path).decode("utf-8-sig")

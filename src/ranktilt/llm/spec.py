@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.llm.base import KINDS, LLM, Sampling, llm
 from ranktilt.llm.batches import in_batches
 from ranktilt.spec import parse_stages, read_value
@@ -65,7 +65,7 @@ def model_options(kind: str) -> dict[str, inspect.Parameter]:
     `UserError` for an unknown kind.
     """
     if kind not in KINDS:
-        raise unknown("language model", kind, (f"{name}:…" for name in KINDS))
+        raise unknown_name("language model", kind, (f"{name}:…" for name in KINDS))
     client = pkgutil.resolve_name(KINDS[kind])
     _, *options = inspect.signature(client).parameters.values()  # the first is the model's name
     return {option.name: option for option in options}
@@ -117,7 +117,7 @@ def read_model(text: str) -> ModelSpec:
         elif name in batch_options(stage.name):
             batches[name] = read_value(value, _BATCHES[name], label)
         else:
-            raise unknown(f"option of {stage.name}", name, option_names(stage.name))
+            raise unknown_name(f"option of {stage.name}", name, option_names(stage.name))
     Sampling(**sampling)  # refuses values that are out of range
     return ModelSpec(
         name=f"{stage.name}:{stage.argument}", client=client, sampling=sampling, batches=batches

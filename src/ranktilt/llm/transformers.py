@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import UserError, first_line, unknown
+from ranktilt.errors import UserError, first_line, unknown_name
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.models import checkpoint
 from ranktilt.models.device import PRECISIONS, set_threads, torch_device
@@ -86,7 +86,7 @@ class Transformers(Portable, LLM):
         if self.batch < 1:
             raise UserError(f"transformers: batch must be 1 or more, got {self.batch!r}")
         if self.precision not in PRECISIONS:
-            raise unknown("precision of transformers", self.precision, PRECISIONS)
+            raise unknown_name("precision of transformers", self.precision, PRECISIONS)
         self.folder = Path(self.folder).expanduser()
         self.name = self.folder.resolve().name
         self.concurrency = self.batch * WINDOW

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.extensions import ExtensionTable
 from ranktilt.measures.notation import (
     Notation,
@@ -179,7 +179,7 @@ class Estimand:
         for option, valid in self.choices.items():
             word = getattr(self, option)
             if word not in valid:
-                raise unknown(f"{option} of measure {self.name}", str(word), valid)
+                raise unknown_name(f"{option} of measure {self.name}", str(word), valid)
 
     def __matmul__(self, cutoff: int) -> Self:
         """Return the same estimand with a cutoff: ``nDCG @ 3``."""
@@ -617,7 +617,7 @@ def _load(name: str) -> Estimand:
     """Import an estimand; an unknown name is refused with the names that may have been meant."""
     if name not in estimands():
         typed = [_hint(loaded) for loaded in every_estimand() if loaded.name not in _UNTYPED]
-        raise unknown("measure", name, typed)
+        raise unknown_name("measure", name, typed)
     loaded: Estimand = _table().load(name)
     return loaded
 
@@ -636,7 +636,7 @@ def _read_options(notation: Notation, loaded: Estimand) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, value in notation.options():
         if name not in valid:
-            raise unknown(f"option of measure {notation.text!r}", name, valid)
+            raise unknown_name(f"option of measure {notation.text!r}", name, valid)
         if name in options:
             raise UserError(f"option {name!r} of measure {notation.text!r} is given twice")
         is_word = name in loaded.choices or name in loaded.free

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Bools, Floats
 
@@ -42,7 +42,7 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
     25.64102564102563
     """
     if rounding not in ROUNDINGS:
-        raise unknown("rounding", rounding, ROUNDINGS)
+        raise unknown_name("rounding", rounding, ROUNDINGS)
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if rounding == "paper":
         a, b = np.round(a * 1000) / 1000, np.round(b * 1000) / 1000

@@ -25,7 +25,7 @@ from ranktilt.auditing.gate.result import Outcome, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.margin import Margin
 from ranktilt.mitigation.causal import CausalFit
 from ranktilt.mitigation.movement import Movement
@@ -300,7 +300,7 @@ class Bench(
         """Return the effect with this run, groups and measure."""
         if key not in self._effects:
             known = map(", ".join, self._effects)
-            raise unknown("candidate, groups and measure", ", ".join(key), known)
+            raise unknown_name("candidate, groups and measure", ", ".join(key), known)
         return self._effects[key]
 
     @cached_property

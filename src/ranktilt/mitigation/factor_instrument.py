@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.explaining.factors.effects import FactorDesign
 from ranktilt.explaining.factors.result import SOURCE
 from ranktilt.generation.versions.design import HIGH, LOW, PREFIX
@@ -63,7 +63,7 @@ def factor_instrument(
     """
     names = FactorDesign.from_collection(collection).names
     if factor not in names:
-        raise unknown("factor", factor, names)
+        raise unknown_name("factor", factor, names)
     if factor in collection.spec.get("design", {}).get("failed", ()) and not force:
         raise UserError(
             f"factor {factor!r} failed its manipulation check, so it is not an instrument; set "

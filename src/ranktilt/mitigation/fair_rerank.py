@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.errors import UserError, list_names, unknown
+from ranktilt.errors import UserError, list_names, unknown_name
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import discount_spans
@@ -560,7 +560,7 @@ class FairReRankMethod(Method):
 
     def __post_init__(self) -> None:
         if self.variant and self.variant not in METHODS:
-            raise unknown(f"method of {self.name}", self.variant, METHODS)
+            raise unknown_name(f"method of {self.name}", self.variant, METHODS)
         FairReRank(method=self.variant or METHODS[0], target=self.target)  # refuses a bad target
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.mitigation.base import Correction
 from ranktilt.mitigation.bench_result import MethodFits, RefusedMethod
 from ranktilt.mitigation.causal import Causal, CausalFit, CausalMethod
@@ -48,14 +48,14 @@ def read_method(text: str) -> Method:
     if len(stages) > 1 or stage.k is not None:
         raise UserError(f"expected one method, such as offset; got {text!r}")
     if stage.name not in METHODS or (stage.argument and stage.name != FairReRankMethod.name):
-        raise unknown("method", text, METHODS)
+        raise unknown_name("method", text, METHODS)
     method_class = METHODS[stage.name]
     hints = get_type_hints(method_class)  # an option's type says how its text is read
     values: dict[str, Any] = {} if stage.argument is None else {"variant": stage.argument}
     for name, value in stage.options.items():
         options = method_options(stage.name)
         if name not in options:
-            raise unknown(f"option of {stage.name}", name, options)
+            raise unknown_name(f"option of {stage.name}", name, options)
         values[name] = read_value(value, hints[name], f"option {name!r} of {stage.name}")
     return method_class(**values)
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.data.cache import Keys, VectorCache, cache_folder, content_keys
-from ranktilt.errors import UserError, first_line, unknown
+from ranktilt.errors import UserError, first_line, unknown_name
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import TOKENS, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.device import PRECISIONS, inference, torch_device
@@ -121,9 +121,9 @@ class Likelihood(Portable):
         need("torch", extra="neural", for_="perplexity")
         config = checkpoint.require(self.folder)
         if self.kind not in ("auto", *CLASSES):
-            raise unknown("kind of language model", self.kind, ("auto", *CLASSES))
+            raise unknown_name("kind of language model", self.kind, ("auto", *CLASSES))
         if self.precision not in PRECISIONS:
-            raise unknown("precision of perplexity", self.precision, PRECISIONS)
+            raise unknown_name("precision of perplexity", self.precision, PRECISIONS)
         if not isinstance(self.every, int) or self.every < 0 or self.every == 1:
             raise UserError(
                 f"perplexity: every must be 0 (one token at a time) or 2 or more, got {self.every}"

@@ -18,7 +18,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.data.collection import TEXT_CHOICES, Collection
 from ranktilt.data.runs.run import Run
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.models.device import BACKENDS
 from ranktilt.models.encoder import Encoder
 from ranktilt.progress import report
@@ -109,7 +109,7 @@ class Ranker(ABC):
         keywords: dict[str, Any] = {}
         for name, text in stage.options.items():
             if name not in options:
-                raise unknown(f"option of {cls.name}", name, options)
+                raise unknown_name(f"option of {cls.name}", name, options)
             keywords[name] = read_value(text, hints[name], f"option {name!r} of {cls.name}")
         if stage.argument is not None and cls.argument is None:
             raise UserError(f"{cls.name} takes no argument, got {stage.argument!r}")
@@ -400,7 +400,7 @@ def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
     for option, valid in choices.items():
         value = getattr(ranker, option)
         if value not in valid:
-            raise unknown(f"{option} of {ranker.name}", value, valid)
+            raise unknown_name(f"{option} of {ranker.name}", value, valid)
 
 
 def require_backend(ranker: Any) -> None:

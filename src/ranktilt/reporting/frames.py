@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 
 _NO_ROWS = (
     "spec",
@@ -81,7 +81,7 @@ def frame(result: Any, part: str = "") -> pl.DataFrame:
     """Return one part; by default all parts below each other, with a column ``part``."""
     parts = frames(result)
     if part and part not in parts:
-        raise unknown("part of the result", part, parts)
+        raise unknown_name("part of the result", part, parts)
     if part:
         return parts[part]
     if not parts:

@@ -8,7 +8,7 @@ import polars as pl
 
 from ranktilt.data.artifact import used_from_files
 from ranktilt.data.formats.tables.spreadsheet import csv_text
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.reporting.views import view
 
 FORMATS = ("table", "markdown", "csv", "latex", "html")
@@ -40,7 +40,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
         If the format is unknown.
     """
     if format not in FORMATS:
-        raise unknown("format", format, FORMATS)
+        raise unknown_name("format", format, FORMATS)
     with used_from_files(result):
         return _csv(result) if format == "csv" else _rendered(result, format, notes=notes)
 

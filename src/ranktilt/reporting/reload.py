@@ -29,7 +29,7 @@ from ranktilt.data.files import sha256
 from ranktilt.data.labels.label_file import LabelFile
 from ranktilt.data.loading.collection_name import NO_QRELS
 from ranktilt.data.runs.run import Run, named_apart
-from ranktilt.errors import DataError, UserError, counted, list_names, unknown
+from ranktilt.errors import DataError, UserError, counted, list_names, unknown_name
 from ranktilt.optional import forbid_fetching
 
 NO_COLLECTION = "The collection could not be opened again: "
@@ -193,7 +193,7 @@ def _require_audited(
 ) -> None:
     """Refuse a run whose values of the measures are not those of the audit."""
     if run.name not in audit.runs:
-        raise unknown("run of the audit", run.name, audit.runs)
+        raise unknown_name("run of the audit", run.name, audit.runs)
     judged_run = JudgedRun.from_run(run, collection, judgments)
     ties = str(audit.spec.get("ties", "expected"))
     values = group_values(judged_run, audit.measures, groups, ties)

@@ -29,7 +29,7 @@ from ranktilt.data.artifact import Result, read_json, used_from_files
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes, write_bytes
 from ranktilt.data.runs.run import Run
-from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown
+from ranktilt.errors import DataError, UserError, counted, join_words, shorten, unknown_name
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.factors.result import FactorEffects
@@ -181,7 +181,7 @@ def _paper_output(results: Sequence[Any], layout: str | Layout, path: Path) -> b
             )
         return next(iter(figures.values()))
     if ending not in tables:
-        raise unknown(
+        raise unknown_name(
             "ending of a file with a layout", ending, [*tables, *(f".{name}" for name in FORMATS)]
         )
     return paper_tables(results, layout, tables[ending]).encode()

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
     NaN stays NaN and is not in the family.
     """
     if method not in _CORRECTIONS:
-        raise unknown("correction", method, _CORRECTIONS)
+        raise unknown_name("correction", method, _CORRECTIONS)
     return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))
 
 

@@ -12,7 +12,7 @@ from copy import copy
 from math import inf
 from typing import Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.optional import need
 
 _FOR = "DebiasedLoss"
@@ -84,7 +84,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         if not isinstance(alpha, int | float) or not 0 <= alpha < inf:
             raise UserError(f"{_FOR}: expected an alpha of at least 0, got {alpha}")
         if variant not in VARIANTS:
-            raise unknown(f"variant of {_FOR}", variant, VARIANTS)
+            raise unknown_name(f"variant of {_FOR}", variant, VARIANTS)
         if getattr(loss, "model", model) is not model:
             raise UserError(
                 f"{_FOR}: {type(loss).__name__} trains another model; "

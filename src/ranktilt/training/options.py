@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.field_checks import check_fields
 from ranktilt.presets import preset
 
@@ -184,7 +184,7 @@ class RerankerTraining(Training):
             defaults.pop("positives", None)
         for option in defaults:
             if option not in cls.__dataclass_fields__:
-                raise unknown(
+                raise unknown_name(
                     f"training option in preset {name!r}", option, cls.__dataclass_fields__
                 )
         return cls(**{**defaults, **overrides})

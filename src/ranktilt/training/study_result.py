@@ -18,7 +18,7 @@ from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
-from ranktilt.errors import join_words, unknown
+from ranktilt.errors import join_words, unknown_name
 
 BASELINE = "BM25"
 """Name of the first stage."""
@@ -161,7 +161,7 @@ class Evaluation:
             if (mean.run, mean.measure, mean.a) == (ranker, measure, group):
                 return mean
         known = [f"{mean.run}, {mean.measure}, {mean.a}" for mean in self.means]
-        raise unknown("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
+        raise unknown_name("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
 
     def difference(self, new: str, old: str, measure: str, group: str = ALL) -> Change | None:
         """Return `new` minus `old` for a measure in a group; None if they were not compared."""

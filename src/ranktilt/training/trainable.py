@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ranktilt.data.cache import Vectors
-from ranktilt.errors import UserError, first_line, unknown
+from ranktilt.errors import UserError, first_line, unknown_name
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.optional import need
 from ranktilt.spec import parse_stages
@@ -49,7 +49,7 @@ def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
         raise UserError(f"cannot read loss {text!r}: expected Name(option=value,…)")
     [loss] = stages
     if loss.name not in LOSSES:
-        raise unknown("loss", loss.name, LOSSES)
+        raise unknown_name("loss", loss.name, LOSSES)
     values = dict[str, Any](loss.options)
     for name, value in loss.options.items():
         with suppress(ValueError):  # a word stays as it is

@@ -34,7 +34,7 @@ from ranktilt.data.notes.comparisons import (
 )
 from ranktilt.data.notes.runs import FittedQueriesLeftOut
 from ranktilt.data.runs.run import stage_facts
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.rankers.candidates import FITTED
@@ -283,7 +283,7 @@ def _questions(audit: Audit) -> list[Question]:
 def _pairs_with_baseline(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
     """Pair every run with the baseline run."""
     if baseline_run not in old.runs:
-        raise unknown("run", baseline_run, old.runs)
+        raise unknown_name("run", baseline_run, old.runs)
     if new.runs == (baseline_run,):
         raise UserError(f"nothing to compare: the audit has no run other than {baseline_run!r}")
     return [RunPair(new=run, old=baseline_run) for run in new.runs if run != baseline_run]

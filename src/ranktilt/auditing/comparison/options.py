@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ranktilt.auditing.options import check_resamples
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 from ranktilt.statistics.correction import CORRECTIONS
 
 
@@ -25,5 +25,5 @@ class ComparisonOptions:
     def check(self) -> None:
         """Refuse values that no comparison takes."""
         if self.correction not in CORRECTIONS:
-            raise unknown("correction", self.correction, CORRECTIONS)
+            raise unknown_name("correction", self.correction, CORRECTIONS)
         check_resamples(self.resamples)

@@ -9,7 +9,7 @@ from ranktilt.auditing.gate.requirements import Requirements
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand
 
 
@@ -85,6 +85,6 @@ def _audits_by_source(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dic
         source = source_of_pair.get(frozenset(pair))
         if source is None:
             names = [f"{audits.reference},{known}" for known in source_of_pair.values()]
-            raise unknown("pair of groups", ",".join(pair), names)
+            raise unknown_name("pair of groups", ",".join(pair), names)
         by_source[source] = audits.audit_of(source)
     return by_source

@@ -9,7 +9,7 @@ from typing import Any
 from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.gate.limit_checks import LARGEST_DELTA
 from ranktilt.auditing.options import check_resamples
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 POLICIES = ("fail", "pass")
@@ -74,7 +74,7 @@ class GateOptions:
         """Raise `UserError` for limits that are out of range or need a baseline."""
         self._check_limits()
         if self.inconclusive not in POLICIES:
-            raise unknown("policy for inconclusive", self.inconclusive, POLICIES)
+            raise unknown_name("policy for inconclusive", self.inconclusive, POLICIES)
         check_resamples(self.resamples)
 
     def _check_limits(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand, estimand
 
 EffectKey = tuple[str, str, str, str]
@@ -112,4 +112,4 @@ def _refuse_unknown(noun: str, names: Iterable[str], known: Collection[str]) -> 
     """Refuse names that the audit does not have."""
     for name in names:
         if name not in known:
-            raise unknown(noun, name, known)
+            raise unknown_name(noun, name, known)

@@ -27,7 +27,7 @@ from ranktilt.data.labels.label_file import LENGTH
 from ranktilt.data.labels.label_remarks import label_remarks, parts_of_numbers, parts_words
 from ranktilt.data.labels.stated_sources import no_source
 from ranktilt.data.text.label_values import SEVERAL, known_labels, split_labels
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, unknown_name
 
 MOST_GROUPS = 50
 """Most groups of one column; if there are more, groups that nobody compares are merged."""
@@ -79,7 +79,7 @@ def _make_groups(collection: Collection, by: str, keep: list[str], *, fewest: in
     if by not in columns and ":" in by:
         return number_groups(collection, by, columns)
     if by not in columns or collection.docs[by].dtype == pl.Binary:  # binary columns hold raw JSON
-        raise unknown("column to group by", by, [*columns, f"{LENGTH}:3"])
+        raise unknown_name("column to group by", by, [*columns, f"{LENGTH}:3"])
     groups = _label_groups(collection, by, keep, fewest=fewest)
     return _within_pool(groups, collection) if by == "source" else groups
 

@@ -18,7 +18,7 @@ from ranktilt.data.labels.label_file import LENGTH
 from ranktilt.data.labels.label_remarks import short_number
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.data.text.quality import words
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 BINS = range(2, 11)
 """Numbers of bins that a column may be divided into."""
@@ -105,7 +105,7 @@ def _numbers(collection: Collection, column: str, columns: Sequence[str]) -> pl.
     ]
     # Each once, since a column may itself be called length.
     choices = dict.fromkeys([*numeric_columns, LENGTH])
-    raise unknown("column of numbers to group by", column, choices)
+    raise unknown_name("column of numbers to group by", column, choices)
 
 
 def _halves(by: str, column: str, values: pl.Series, threshold: float, *, unit: str) -> Groups:

@@ -19,7 +19,7 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_errors import CheckedSample, LabelErrors, StatedRates
 from ranktilt.data.text.label_values import SEVERAL
-from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.errors import DataError, UserError, counted, unknown_name
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.label_errors import FEWEST_ERRORS, Confusion
 
@@ -190,7 +190,7 @@ def _grouped_sample(sample: CheckedSample, groups: Groups) -> pl.DataFrame:
         names = sample.rows[column]
         unknown_names = names.filter(~names.is_in(list(numbers)))
         if len(unknown_names):
-            message = str(unknown(groups.by or "group", unknown_names[0], numbers))
+            message = str(unknown_name(groups.by or "group", unknown_names[0], numbers))
             raise DataError(sample.path, f"{message}; leave out the rows of other groups")
         columns[column] = names.replace_strict(numbers, return_dtype=pl.Int64)
     return sample.rows.with_columns(**columns)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.result import COUNTS
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,4 +28,4 @@ class PairwiseOptions:
         """Refuse values that no pairwise audit takes, before a model is asked."""
         check_resamples(self.resamples)
         if self.count_rule not in COUNTS:
-            raise unknown("rule for counting", self.count_rule, COUNTS)
+            raise unknown_name("rule for counting", self.count_rule, COUNTS)

@@ -27,7 +27,7 @@ from ranktilt.data.notes.pairwise import (
     UnaskedQueries,
 )
 from ranktilt.data.runs.run import Run, codes, collection_rows
-from ranktilt.errors import DataError, UserError, counted, list_names, unknown
+from ranktilt.errors import DataError, UserError, counted, list_names, unknown_name
 from ranktilt.measures.ranking import Ints
 
 Kind = Literal["relevant", "irrelevant"]
@@ -84,7 +84,7 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
         protected = groups.names[1 if second_size <= first_size else 0]
     protected_index = groups.index(protected)
     if protected == REST and groups.merged:
-        raise unknown(by, protected, groups.names)
+        raise unknown_name(by, protected, groups.names)
     protected = groups.names[protected_index]
     unprotected_names = [name for name in groups.names if name != protected]
     code = np.where(groups.code < 0, -1, groups.code == protected_index).astype(np.int64)

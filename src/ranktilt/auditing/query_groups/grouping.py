@@ -19,7 +19,7 @@ from ranktilt.data.labels.label_remarks import parts_of_numbers
 from ranktilt.data.query_table import QueryTableName, read_query_table
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.data.text.quality import words
-from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.errors import UserError, counted, shorten, unknown_name
 
 OPTION = "--by-query"
 """Option of the command line that names the groups; messages begin with it."""
@@ -154,7 +154,7 @@ def _check_column(text: str, table: pl.DataFrame, document_columns: NameCollecti
             f"{OPTION} {text}: nothing is known of the queries but their ids; name the file too: "
             f"{OPTION} FILE:{text}"
         )
-    error = unknown("column of the queries", text, [*columns, *lengths])
+    error = unknown_name("column of the queries", text, [*columns, *lengths])
     raise UserError(f"{error}; a file can be named too: {OPTION} FILE:COLUMN")
 
 

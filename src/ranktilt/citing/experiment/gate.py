@@ -11,7 +11,7 @@ from ranktilt.auditing.gate.options import POLICIES
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.data.notes.base import warnings_of
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 
@@ -45,7 +45,7 @@ def gate_experiment(
     if not limit >= 0:
         raise UserError(f"expected a limit of at least 0, got {limit}")
     if inconclusive not in POLICIES:
-        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+        raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
     rows = [_row(experiment, effect, limit) for effect in experiment.primary]
     spec = {
         "max_tilt": limit,

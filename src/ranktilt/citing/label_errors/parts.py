@@ -20,7 +20,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.labels.label_file import LENGTH
 from ranktilt.data.page_urls import page_key
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.ranking import Ints
 
 _ROLES = ("page", "label", "domain", "id", "title", "text", "origin")
@@ -102,7 +102,7 @@ def _divisible_pages(
         if labels is not None:
             valid.append(LENGTH)
         raise UserError(
-            f"{OPTION} {errors.text}: {unknown('column of the pages', column, valid)}; name a "
+            f"{OPTION} {errors.text}: {unknown_name('column of the pages', column, valid)}; name a "
             "column of --groups, such as by=words:3, or state one rate for all"
         )
     # Pages that the file does not list have the label of the rest, and no value in the column.

@@ -18,7 +18,7 @@ from ranktilt.citing.making.settings import AnswerMaking
 from ranktilt.citing.making.twins import Pair
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.generation.batched_requests import GenerationInputs, GenerationTask, model_name
 from ranktilt.llm.base import LLM
 from ranktilt.rankers.llm.passage_text import one_line
@@ -60,7 +60,7 @@ class GroupChoice:
         known_groups = _group_names(collection, self.by)
         for name in (*(self.pair or ()), self.reference):
             if name is not None and name not in known_groups:
-                raise unknown("group", name, known_groups)
+                raise unknown_name("group", name, known_groups)
         if self.pair is not None and self.pair[0] == self.pair[1]:
             raise UserError(f"expected two different groups, got {self.pair[0]!r} twice")
 
@@ -80,7 +80,7 @@ def _group_names(collection: Collection, by: str) -> list[str]:
     """Return the groups that a column of the documents names, in alphabetical order."""
     columns = [name for name in collection.docs.columns if name not in ("id", "title", "text")]
     if by not in columns:
-        raise unknown("column", by, columns)
+        raise unknown_name("column", by, columns)
     labels = collection.docs[by].cast(pl.String).drop_nulls()
     return sorted(labels.unique())
 

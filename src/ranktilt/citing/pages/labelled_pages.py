@@ -19,7 +19,7 @@ from ranktilt.data.labels.group_names import group_name
 from ranktilt.data.labels.label_file import LabelFile
 from ranktilt.data.labels.label_table import read_labels
 from ranktilt.data.page_urls import domain_of, page_key
-from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.errors import DataError, UserError, counted, unknown_name
 
 _TEXTS = ("title", "text")
 """Columns of a collection that hold texts, which the table of pages leaves out."""
@@ -107,7 +107,7 @@ def _collection_pages(collection: Collection, by: str, *, is_exact: bool) -> pl.
     docs = collection.docs
     if by not in docs.columns or by in ("id", *_TEXTS):
         columns = [name for name in docs.columns if name not in ("id", *_TEXTS)]
-        raise unknown("column", by, columns)
+        raise unknown_name("column", by, columns)
     pages = docs.select(pl.exclude(*_TEXTS)).rename({"id": "page", by: "label"})
     pages = pages.with_columns(pl.col("label").cast(pl.String))
     pages = pages.filter(pl.col("label").is_not_null())

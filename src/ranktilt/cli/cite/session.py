@@ -15,7 +15,7 @@ from ranktilt.cli.generate.summaries import INCOMPLETE
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.language_models import ConnectedModel
 from ranktilt.cli.notes import note
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, unknown_name
 
 if TYPE_CHECKING:
     from ranktilt.citing.experiment.result import ContextExperiment
@@ -120,7 +120,7 @@ class SessionAudit:
         columns = ["page", *collection.docs.drop(*columns_of_texts, strict=False).columns]
         # Documents with addresses have a domain too, which is no column of theirs.
         if question.cluster is not None and question.cluster not in (*columns, "domain"):
-            raise unknown("column", question.cluster, columns)
+            raise unknown_name("column", question.cluster, columns)
         if question.label_errors is not None:
             LabelErrors.from_text(question.label_errors)
         if question.by_query is not None:

@@ -13,7 +13,7 @@ from ranktilt.cli.tools.group import tools
 from ranktilt.cli.tools.installation import extras, location, machine, models_named
 from ranktilt.cli.tools.pruning import entries_of, prune_cache
 from ranktilt.cli.tools.settings_in_force import settings_in_force
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 
 @verb(
@@ -80,7 +80,7 @@ def doctor(
     )
     models = models_named(model)
     if model is not None and not models and not cache.entries:
-        raise unknown("model", model, [known.spec for known in models_named(None)])
+        raise unknown_name("model", model, [known.spec for known in models_named(None)])
     locations = {model.spec: location(model) for model in models}
     local_models = {spec: storage for spec, storage in locations.items() if storage is not None}
     output.check()

@@ -12,7 +12,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.spec import read_value
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def training_arguments(
             flag = options_by_name[name]
             raise UserError(f"--set {name}: {flag} is an option; type {flag} {text}")
         if name not in names:
-            raise unknown("argument of this training", name, names)
+            raise unknown_name("argument of this training", name, names)
         arguments[name] = _read_argument(text, types[name], f"--set {name}")
     return arguments
 

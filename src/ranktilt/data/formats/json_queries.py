@@ -15,7 +15,7 @@ from ranktilt.data.formats.jsonl import read_jsonl
 from ranktilt.data.formats.query_columns import are_query_fields, queries_of, queries_of_columns
 from ranktilt.data.formats.refusals import refusal
 from ranktilt.data.formats.tables.cells import json_ids
-from ranktilt.errors import UserError, located
+from ranktilt.errors import UserError, error_in_file
 
 
 def read(file: DataFile) -> pl.DataFrame:
@@ -50,5 +50,5 @@ def _queries_of_records(file: DataFile, records: list[Any]) -> pl.DataFrame:
             if not any(isinstance(value, list | Mapping) for value in values):
                 columns[name] = json_ids(values, name)
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     return queries_of_columns(file, columns)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 PAIRS = r"[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*"
 """Pattern of ``key=column,key=column``."""
@@ -59,9 +59,9 @@ class NamedFile:
             if key in names:
                 raise UserError(f"{text}: {key} occurs twice")
             if key not in nouns and key not in options:
-                raise UserError(f"{file}: {unknown('key', key, [*nouns, *options])}")
+                raise UserError(f"{file}: {unknown_name('key', key, [*nouns, *options])}")
             if key in options and value not in options[key]:
-                raise UserError(f"{file}: {unknown(f'choice of {key}', value, options[key])}")
+                raise UserError(f"{file}: {unknown_name(f'choice of {key}', value, options[key])}")
             names[key] = value
         return cls(
             path=Path(file),

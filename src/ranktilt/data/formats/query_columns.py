@@ -13,7 +13,7 @@ from ranktilt.data.formats.data_file import DataFile
 from ranktilt.data.formats.ids import id_texts, texts_of
 from ranktilt.data.formats.refusals import refusal
 from ranktilt.data.formats.tables.column_names import snake_case
-from ranktilt.errors import DataError, UserError, located
+from ranktilt.errors import DataError, UserError, error_in_file
 
 _TEXT_NAMES = ("text", "query_text", "query", "question", "title", "utterance")
 """Names of the column of texts, in the order of preference."""
@@ -41,7 +41,7 @@ def queries_of_columns(file: DataFile, columns: Mapping[str, pl.Series]) -> pl.D
         ids = id_texts(columns[id_column], id_column)
         texts = texts_of(columns[text_column], text_column)
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     return queries_of(file.path, ids.to_list(), texts.fill_null("").to_list())
 
 

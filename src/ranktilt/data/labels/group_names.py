@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ranktilt.data.text.label_values import SEVERAL
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 REST = "rest"
 """Name of the side of all groups that the other side does not have."""
@@ -109,7 +109,7 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
         )
     unknown_name = next((name for name in members if name not in known), None)
     if unknown_name is not None:
-        raise unknown(column, unknown_name, known)
+        raise unknown_name(column, unknown_name, known)
     prefix = OTHERS if is_complement else ""
     return NamedSide(
         name=prefix + SEVERAL.join(members), members=members, is_complement=is_complement

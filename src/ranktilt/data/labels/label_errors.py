@@ -30,7 +30,7 @@ from ranktilt.data.formats.json_values import read_document, read_lines
 from ranktilt.data.formats.notation import split_notation
 from ranktilt.data.formats.tables.column_names import DOCUMENT, snake_case
 from ranktilt.data.formats.tables.delimited import LINE_COLUMN, read_named_table
-from ranktilt.errors import DataError, UserError, shorten, unknown
+from ranktilt.errors import DataError, UserError, shorten, unknown_name
 
 EXPECTED = "expected rates, such as ai:fpr=.02,fnr=.05, or the file of a checked sample"
 """What ``--label-errors`` takes, for messages."""
@@ -164,7 +164,7 @@ def _options(text: str, pairs: Sequence[tuple[str, str]], valid: Sequence[str]) 
     options = dict[str, str]()
     for key, value in pairs:
         if key not in valid:
-            raise UserError(f"--label-errors {text}: {unknown('key', key, valid)}")
+            raise UserError(f"--label-errors {text}: {unknown_name('key', key, valid)}")
         if key in options:
             raise UserError(f"--label-errors {text}: {key} occurs twice")
         options[key] = value
@@ -347,7 +347,7 @@ def _column_names(path: Path, names: Sequence[str], options: Mapping[str, str]) 
     for column, known in _SAMPLE_COLUMNS.items():
         if column in options:
             if options[column] not in names:
-                raise DataError(path, str(unknown("column", options[column], names)))
+                raise DataError(path, str(unknown_name("column", options[column], names)))
             columns[column] = options[column]
             continue
         names_in_file = [by_snake_case[name] for name in known if name in by_snake_case]

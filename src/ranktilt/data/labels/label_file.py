@@ -18,7 +18,7 @@ from ranktilt.data.formats.notation import FIRST, split_notation
 from ranktilt.data.formats.tables.column_names import DOCUMENT_IDS
 from ranktilt.data.labels.group_names import group_name
 from ranktilt.data.labels.label_remarks import parts_of_numbers, short_number
-from ranktilt.errors import DataError, UserError, shorten, unknown
+from ranktilt.errors import DataError, UserError, shorten, unknown_name
 
 LENGTH = "length"
 """Name by which users group documents by the length of their texts, unless a column has it."""
@@ -91,7 +91,7 @@ class LabelFile:
         choices = dict(pairs)
         several = choices.pop(_SEVERAL_OPTION, None)
         if several not in (None, FIRST):
-            raise UserError(f"{file}: {unknown(f'choice of {_SEVERAL_OPTION}', several, [FIRST])}")
+            raise UserError(f"{file}: {unknown_name(f'choice of {_SEVERAL_OPTION}', several, [FIRST])}")
         columns = {"doc_id" if key == "id" else key: column for key, column in choices.items()}
         if len(set(columns.values())) + (several is not None) < len(pairs):
             raise UserError(
@@ -156,7 +156,7 @@ class LabelFile:
         """
         for column in self.columns.values():
             if column not in names:
-                raise DataError(self.path, str(unknown("column", column, filter(None, names))))
+                raise DataError(self.path, str(unknown_name("column", column, filter(None, names))))
         chosen_names = {column: new_name for new_name, column in self.columns.items()}
         new_names = list[str]()
         for name in names:
@@ -202,5 +202,5 @@ def rename_labels(labels: pl.Series, names: Mapping[str, str]) -> pl.Series:
         new_names[_TRUTH_VALUES.get(value, value)] = name
     unknown_value = next((value for value in new_names if value not in values), None)
     if unknown_value is not None:
-        raise unknown(f"value of {labels.name!r} to name", unknown_value, values)
+        raise unknown_name(f"value of {labels.name!r} to name", unknown_value, values)
     return labels.replace(new_names)

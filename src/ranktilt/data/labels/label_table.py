@@ -32,7 +32,7 @@ from ranktilt.data.labels.label_file import (
     rename_labels,
 )
 from ranktilt.data.text.label_values import as_numbers, known_labels
-from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown
+from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown_name
 
 RESERVED_COLUMNS = ("id", "text", "title", LINE_COLUMN)
 """Names of columns that a file of labels cannot add to documents."""
@@ -283,7 +283,7 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
         valid = ", ".join(candidates) or "none"
         raise UserError(f"cannot group by {label!r} (valid: {valid})")
     if label not in candidates:
-        message = str(unknown("column", label, candidates))
+        message = str(unknown_name("column", label, candidates))
         raise DataError(path, f"{message}; choose the column of labels with --by (by=)")
     return label
 

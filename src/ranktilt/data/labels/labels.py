@@ -24,7 +24,7 @@ from ranktilt.data.labels.label_file import LabelFile, label_column, rename_labe
 from ranktilt.data.labels.label_table import RESERVED_COLUMNS, read_labels
 from ranktilt.data.runs.run import Run, require_runs
 from ranktilt.data.text.label_values import known_labels
-from ranktilt.errors import DataError, DataWarning, UserError, counted, unknown
+from ranktilt.errors import DataError, DataWarning, UserError, counted, unknown_name
 
 _QRELS_SCHEMA = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 """Columns of judgments."""
@@ -99,7 +99,7 @@ def _checked_labels(labels: pl.DataFrame, column: str) -> pl.DataFrame:
     """Check the column of labels, and convert ids and labels as those of files."""
     if column not in labels.columns:
         valid = [name for name in labels.columns if name not in ("doc_id", "origin")]
-        raise unknown("column", column, valid)
+        raise unknown_name("column", column, valid)
     kind = labels[column].dtype
     if kind.is_nested() or kind == pl.Object:
         raise UserError(f"labels: expected strings or numbers in column {column!r}, got {kind}")
@@ -133,7 +133,7 @@ def with_names(collection: Collection, names: Mapping[str, str], *, by: str) -> 
         name for name in collection.docs.columns if name == "source" or name not in DOC_COLUMNS
     ]
     if by not in columns:
-        raise unknown("column to name the labels of", by, columns)
+        raise unknown_name("column to name the labels of", by, columns)
     new_names = dict(names)
     if by == "source":
         # A collection calls the source ``1`` of a file ``source 1``.

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranktilt.errors import DataError, UserError, unknown
+from ranktilt.errors import DataError, UserError, unknown_name
 
 KINDS = ("hub", "irds")
 """Libraries of collections, by the prefix of their names: ``hub:`` and ``irds:``."""
@@ -54,7 +54,7 @@ def choose_split(splits: Collection[str], name: str | None, where: str | Path) -
     if name is None:
         name = next(iter(splits)) if len(splits) == 1 else "test"
     if name not in splits:
-        raise DataError(where, f"{unknown('split', name, sorted(splits))}; choose one with --split")
+        raise DataError(where, f"{unknown_name('split', name, sorted(splits))}; choose one with --split")
     return name
 
 

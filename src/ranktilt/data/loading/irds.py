@@ -21,7 +21,7 @@ from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.data.formats.tables.columns import whole_or_fractions
 from ranktilt.data.loading.assemble import judged_collection, unjudged_collection
 from ranktilt.data.loading.collection_name import NO_QRELS, CollectionName, LoadOptions
-from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown
+from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown_name
 from ranktilt.optional import may_fetch, need
 from ranktilt.progress import report
 
@@ -161,7 +161,7 @@ def find_dataset(library: Any, name: CollectionName, needed: list[str]) -> Any:
     except KeyError:
         known_names = sorted(library.registry)
         near_names = difflib.get_close_matches(name.id, known_names, n=_MOST_LISTED, cutoff=0.0)
-        raise UserError(f"{name}: {unknown('collection', name.id, near_names)}") from None
+        raise UserError(f"{name}: {unknown_name('collection', name.id, near_names)}") from None
     for content in needed:
         if not dataset.has(content):
             raise _missing_content_error(library, name, needed, content)

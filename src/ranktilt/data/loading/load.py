@@ -27,7 +27,7 @@ from ranktilt.data.loading.collection_name import (
     read_name,
 )
 from ranktilt.data.loading.folders import folder_layout, is_visible, plain_or_gz
-from ranktilt.errors import DataError, UserError, unknown
+from ranktilt.errors import DataError, UserError, unknown_name
 
 __all__ = ["NO_QRELS", "load"]
 
@@ -84,7 +84,7 @@ def load(
     if split is not None and qrels is not None:
         raise UserError("give a split or a judgment file, not both")
     if docs not in DOCS:
-        raise unknown("choice of documents", docs, DOCS)
+        raise unknown_name("choice of documents", docs, DOCS)
     require_path(path, "collection")
     if qrels is not None:
         require_path(qrels)

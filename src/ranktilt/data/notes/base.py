@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import Any, Literal, Self
 
 from ranktilt.data.artifact import fields_for_file, read_fields, register
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 from ranktilt.presenter import presenter
 
 Severity = Literal["note", "warning"]
@@ -133,7 +133,7 @@ def _read_note(content: dict[str, Any]) -> Note:
     """Make a note of what a file holds; `UserError` where its kind is not known."""
     kinds = _KINDS if content["kind"] in _KINDS else note_kinds()
     if content["kind"] not in kinds:
-        raise unknown("kind of note", content["kind"], kinds)
+        raise unknown_name("kind of note", content["kind"], kinds)
     return read_fields(kinds[content["kind"]], content)
 
 

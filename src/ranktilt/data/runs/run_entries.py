@@ -22,7 +22,7 @@ from ranktilt.data.formats.runs.score_order import (
     list_directions,
     order_fault,
 )
-from ranktilt.errors import DataError, UserError, shorten, unknown
+from ranktilt.errors import DataError, UserError, shorten, unknown_name
 
 Int64 = npt.NDArray[np.int64]
 """Array of whole numbers."""
@@ -55,7 +55,7 @@ class EntryOrigin:
 def check_score_order(score_order: str | None) -> None:
     """Refuse an unknown order of scores."""
     if score_order is not None and score_order not in SCORE_ORDERS:
-        raise unknown("score order", score_order, SCORE_ORDERS)
+        raise unknown_name("score order", score_order, SCORE_ORDERS)
 
 
 def entry_columns(frame: pl.DataFrame, *, is_scored: bool) -> pl.DataFrame:

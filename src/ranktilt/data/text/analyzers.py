@@ -18,7 +18,7 @@ import polars as pl
 import Stemmer
 
 from ranktilt.data.text.nltk_tokens import nltk_tokens
-from ranktilt.errors import unknown
+from ranktilt.errors import unknown_name
 
 # Word boundaries of Unicode (UAX 29) as Lucene's StandardTokenizer draws them. Letters may be
 # joined by an apostrophe, full stop, colon or middle dot, and digits by the punctuation of numbers.
@@ -77,7 +77,7 @@ def analyzer(name: str) -> Analyzer:
     if name == "whitespace":
         return Analyzer(name=name, split=_split_at_blanks, normalize=list)
     if name not in analyzers():
-        raise unknown("analyzer", name, analyzers())
+        raise unknown_name("analyzer", name, analyzers())
     stem = Stemmer.Stemmer(name).stemWords
     return Analyzer(name=name, split=_split_standard, normalize=lambda tokens: list(stem(tokens)))
 

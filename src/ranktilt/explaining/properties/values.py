@@ -16,7 +16,7 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.data.collection import DOC_COLUMNS, POOL, Collection
 from ranktilt.data.labels.label_file import LENGTH
 from ranktilt.data.text.label_values import as_numbers, known_labels
-from ranktilt.errors import UserError, join_words, refuse_twice, unknown
+from ranktilt.errors import UserError, join_words, refuse_twice, unknown_name
 from ranktilt.explaining.base import TextProbe
 from ranktilt.explaining.probe_table import probe, probe_classes
 from ranktilt.explaining.properties.result import GapProperty, LeftOutProperty
@@ -223,9 +223,9 @@ def _named_probe(
     `columns` are the names of columns of numbers, for the error.
     """
     if isinstance(name, str) and not has_texts(collection):
-        raise unknown("property", name, columns)
+        raise unknown_name("property", name, columns)
     if isinstance(name, str) and name.split(":")[0].split("(")[0] not in probe_classes():
-        raise unknown("property", name, [*columns, *probe_classes()])
+        raise unknown_name("property", name, [*columns, *probe_classes()])
     feature = probe(name)
     if not isinstance(feature, TextProbe) or feature.needs_encoder:
         raise UserError(

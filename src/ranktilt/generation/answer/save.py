@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ranktilt.errors import counted, join_words, visible
+from ranktilt.errors import counted, join_words, escape_invisible
 from ranktilt.generation.answer.answer import AnsweredQueries
 from ranktilt.generation.datacard_sections import (
     counts_section,
@@ -101,7 +101,7 @@ def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
         ),
     ]
     # Names of sources and files may hold control characters, which `visible` writes as escapes.
-    return visible("\n\n".join(parts)) + "\n"
+    return escape_invisible("\n\n".join(parts)) + "\n"
 
 
 def _opening(answered: AnsweredQueries) -> str:

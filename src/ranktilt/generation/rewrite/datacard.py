@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranktilt.errors import counted, join_words, visible
+from ranktilt.errors import counted, join_words, escape_invisible
 from ranktilt.generation.datacard_sections import (
     counts_section,
     files_section,
@@ -69,7 +69,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         files,
     ]
     # Names of sources and files may hold control characters, which `visible` writes as escapes.
-    return visible("\n\n".join(parts)) + "\n"
+    return escape_invisible("\n\n".join(parts)) + "\n"
 
 
 def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ import polars as pl
 
 from ranktilt.data.text.analyzers import stop_words
 from ranktilt.data.text.features import Floats
-from ranktilt.errors import DataWarning, UserError, counted, unknown
+from ranktilt.errors import DataWarning, UserError, counted, unknown_name
 from ranktilt.generation.versions.rules import MOST_QUERIES, SENTENCE, RuleContext, terms
 
 ANSWER = "answer"
@@ -133,7 +133,7 @@ def repeat_answers(text: str, context: RuleContext, times: int) -> str:
 def position_rule(location: str) -> Callable[[str, RuleContext], str]:
     """Return the rule that moves answers to a place, one of `PLACES`."""
     if location not in PLACES:
-        raise UserError(str(unknown("place of the answer", location, PLACES)))
+        raise UserError(str(unknown_name("place of the answer", location, PLACES)))
     return partial(move_answers, location=location)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ranktilt.errors import UserError, first_line, refuse_twice, shorten, unknown
+from ranktilt.errors import UserError, first_line, refuse_twice, shorten, unknown_name
 from ranktilt.generation.versions import rules
 from ranktilt.generation.versions.answer_sentences import (
     ANSWER_COUNT,
@@ -249,7 +249,7 @@ def _factor(spec: str, by_rule: bool) -> Factor:
     if Path(spec).suffix == ".txt" or os.path.isfile(spec):
         return _prompt_factor(spec, by_rule)
     raise UserError(
-        f"{unknown('factor', spec, NAMES)}; your own: MODULE:FUNCTION, or a file with a prompt"
+        f"{unknown_name('factor', spec, NAMES)}; your own: MODULE:FUNCTION, or a file with a prompt"
     )
 
 

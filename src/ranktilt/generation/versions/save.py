@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ranktilt.errors import visible
+from ranktilt.errors import escape_invisible
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.generation.rewrite.save import judgments_by_split
 from ranktilt.generation.versions.make import DesignedVersions
@@ -76,4 +76,4 @@ def _data_card(designed: DesignedVersions) -> str:
         verdict,
         "The texts keep the licence they came with, and versions are made from them.",
     ]
-    return visible("\n\n".join(paragraphs)) + "\n"
+    return escape_invisible("\n\n".join(paragraphs)) + "\n"

@@ -16,7 +16,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.stated_sources import ORIGINALS, with_named_side
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.generation.generated import SourceSummary, collection_paths
 from ranktilt.generation.rewrite.rewrite import rewrite
 from ranktilt.generation.versions.answer_sentences import (
@@ -318,7 +318,7 @@ def _rewriter(collection: Collection, factors: Iterable[Factor], base: str) -> s
     sources = [name for name in collection.sources if name != base]
     if factor.source:
         if factor.source not in sources:
-            raise unknown("source", factor.source, sources)
+            raise unknown_name("source", factor.source, sources)
         return factor.source
     if len(sources) == 1:
         return sources[0]

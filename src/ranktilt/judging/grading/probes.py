@@ -22,7 +22,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.analyzers import stop_words
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.judging.grading.grading import Grades, grade
 from ranktilt.judging.grading.inputs import GradingInputs, prepare_grades
 from ranktilt.judging.grading.length_doses import LengthDoses, length_doses
@@ -297,7 +297,7 @@ def probe_collection(
     names = list(probes)
     for name in names:
         if name not in JUDGE_PROBES:
-            raise unknown("probe of a judge", name, JUDGE_PROBES)
+            raise unknown_name("probe of a judge", name, JUDGE_PROBES)
     drawn_pairs = _non_relevant_pairs(collection, text, pairs, np.random.default_rng(seed))
     texts, origins = collection.texts(text), collection.origin_codes()
     passages = list[_Passage]()

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, rank_weights
 
@@ -150,7 +150,7 @@ class TargetedEstimand(AttentionEstimand):
     def __post_init__(self) -> None:
         super().__post_init__()
         if ":" not in self.target and self.target not in self.targets:
-            raise unknown(
+            raise unknown_name(
                 f"target of measure {self.name}",
                 self.target,
                 [*self.targets, "GROUP:SHARE;GROUP:SHARE"],
@@ -190,7 +190,7 @@ class TargetedEstimand(AttentionEstimand):
         valid = [*names, UNLABELLED] if self.unlabelled == "class" else names
         for name in table:
             if name not in valid:
-                raise unknown(f"group in the target of {self!r}", name, valid)
+                raise unknown_name(f"group in the target of {self!r}", name, valid)
         for name in names:
             if name not in table:
                 raise UserError(f"the target of {self!r} has no share for group {name!r}")

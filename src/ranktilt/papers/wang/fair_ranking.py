@@ -21,7 +21,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.labels.group_names import read_side
 from ranktilt.data.runs.run import Run
 from ranktilt.data.text.label_values import SEVERAL
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, unknown_name
 from ranktilt.papers.wang.trec_fair import LabelledDocuments
 
 Rows = npt.NDArray[np.int64]
@@ -210,7 +210,7 @@ def _group_members(source: LabelledDocuments, protected: str) -> _GroupMembers:
     names = every_label.value_counts(sort=True).to_series(0).head(_NAMES_IN_MESSAGES).to_list()
     side = read_side(protected, every_label.unique(), source.by)
     if side is None:
-        raise unknown(f"protected {source.by}", protected, names)
+        raise unknown_name(f"protected {source.by}", protected, names)
     is_member = pl.element().is_in(list(side.members))
     is_inside = labels.list.eval(is_member).list.any().fill_null(False)
     is_outside = labels.list.eval(~is_member).list.any().fill_null(False)

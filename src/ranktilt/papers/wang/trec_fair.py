@@ -18,7 +18,7 @@ from ranktilt.data.labels.label_table import one_row_each, read_delimited
 from ranktilt.data.loading.collection_name import CollectionName, read_name
 from ranktilt.data.loading.irds import dataset_qrels, dataset_queries, find_dataset, open_library
 from ranktilt.data.text.label_values import SEVERAL, split_labels
-from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.errors import DataError, UserError, counted, unknown_name
 from ranktilt.progress import report
 
 COLUMNS = {
@@ -128,7 +128,7 @@ def _label_column(origin: str | Path, columns: list[str], by: str | None) -> str
             hint = f"name one of {', '.join(columns)} (--by)"
         raise DataError(origin, f"which column holds the groups? {hint}")
     if by is not None and by not in columns:
-        raise DataError(origin, str(unknown("column of groups", by, columns)))
+        raise DataError(origin, str(unknown_name("column of groups", by, columns)))
     return by or columns[0]
 
 

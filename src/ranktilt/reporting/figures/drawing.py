@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ranktilt.errors import visible
+from ranktilt.errors import escape_invisible
 from ranktilt.reporting.tones import LOOKS, Tone
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ _LETTER_WIDTH = 7.0
 
 def single_line(text: str) -> str:
     """Put a text on a single line, with invisible characters written as codes."""
-    return visible(text).replace("\n", " ")
+    return escape_invisible(text).replace("\n", " ")
 
 
 def finite_number(value: float, digits: int = 6) -> float | None:

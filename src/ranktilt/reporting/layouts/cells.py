@@ -16,7 +16,7 @@ from pathlib import Path
 from ranktilt.data.files import read_text
 from ranktilt.data.formats.ids import plain_float
 from ranktilt.data.formats.tables.spreadsheet import from_cell
-from ranktilt.errors import DataError, shorten, unknown
+from ranktilt.errors import DataError, shorten, unknown_name
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.layouts.layout import Layout, layouts
 from ranktilt.reporting.layouts.selection import KEYS, PaperCell
@@ -108,7 +108,7 @@ def _column_names(path: Path, reader: csv.DictReader[str]) -> list[str]:
 def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
     """Read the cell of one line."""
     if row["table"] not in layouts():
-        raise DataError(path, str(unknown("table", row["table"], layouts())), line=line)
+        raise DataError(path, str(unknown_name("table", row["table"], layouts())), line=line)
     if not row["measure"]:
         raise DataError(path, "expected a measure, got nothing", line=line)
     text = row.pop("value")

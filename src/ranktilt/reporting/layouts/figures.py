@@ -17,7 +17,7 @@ from typing import Any
 from ranktilt.auditing.result import Audit
 from ranktilt.data.artifact import names_files
 from ranktilt.data.files import write_bytes
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.optional import need
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
@@ -59,7 +59,7 @@ def paper_figures(
     With a `layout`, such as ``dai-fig7``, only its figures are drawn.
     """
     if format not in FORMATS:
-        raise unknown("format of a figure", format, FORMATS)
+        raise unknown_name("format of a figure", format, FORMATS)
     need("vl_convert", extra="plots", for_="figures of papers")
     files: dict[str, bytes] = {}
     for result in results:
@@ -100,7 +100,7 @@ class ResultFigure:
         path = Path(path)
         format = path.suffix.removeprefix(".").lower()
         if format not in FORMATS:
-            raise unknown("format of a figure", format, FORMATS)
+            raise unknown_name("format of a figure", format, FORMATS)
         write_bytes(path, _file_content(self.figure, format))
         return path
 
@@ -125,7 +125,7 @@ def result_figure(result: Any, name: str = "") -> ResultFigure:
     for figure_name, figure in figures:
         if name in ("", figure_name, figure.layout):
             return ResultFigure(figure=figure)
-    raise unknown("figure", name, [figure_name for figure_name, _ in figures])
+    raise unknown_name("figure", name, [figure_name for figure_name, _ in figures])
 
 
 def _figures(result: Any) -> Iterator[tuple[str, Figure]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.extensions import ExtensionTable
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.layouts.names import NAMES, dataset_name, measure_name
@@ -110,13 +110,13 @@ class Layout:
         keys_of_cells = chain.from_iterable(selection.keys for selection in self.cells)
         for key in (*self.rows, *self.columns, *self.panels, *keys_of_cells):
             if key not in KEYS:
-                raise unknown(f"key of layout {self.name}", key, KEYS)
+                raise unknown_name(f"key of layout {self.name}", key, KEYS)
         if len(self.columns) not in (1, 2):
             raise UserError(
                 f"layout {self.name}: expected one key or two for columns, got {len(self.columns)}"
             )
         if self.derived not in _DERIVATIONS:
-            raise unknown(f"derived cells of layout {self.name}", self.derived, _DERIVATIONS[1:])
+            raise unknown_name(f"derived cells of layout {self.name}", self.derived, _DERIVATIONS[1:])
 
     def label(self, key: str, value: str) -> str:
         """Return the printed form of a key's value, such as the paper's name of a measure."""
@@ -198,7 +198,7 @@ def layout_named(name: str) -> Layout:
     by_name, errors = load_layouts()
     if name in by_name:
         return by_name[name]
-    raise errors[0] if errors else unknown("layout", name, (PAPER, *by_name))
+    raise errors[0] if errors else unknown_name("layout", name, (PAPER, *by_name))
 
 
 def _fault(loaded: object, name: str) -> str:

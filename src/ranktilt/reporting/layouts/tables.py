@@ -19,7 +19,7 @@ import polars as pl
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.reporting.document import Document, Panels, single_section
 from ranktilt.reporting.layouts.cells import DELTA, CellFile, printed_cells
@@ -72,7 +72,7 @@ def paper_tables(
     The other parameters are those of `paper_document`.
     """
     if format not in FORMATS:
-        raise unknown("format", format, FORMATS)
+        raise unknown_name("format", format, FORMATS)
     return table(paper_document(results, layout, rounding=rounding, queries=queries), format)
 
 
@@ -91,7 +91,7 @@ def paper_document(
     otherwise choose the queries.
     """
     if rounding not in ROUNDINGS:
-        raise unknown("rounding", rounding, ROUNDINGS)
+        raise unknown_name("rounding", rounding, ROUNDINGS)
     sources = [result.audit if isinstance(result, Loaded) else result for result in results]
     # Some layouts take cells from an audit together with its runs and texts.
     sources += [result for result in results if isinstance(result, LoadedAudit)]

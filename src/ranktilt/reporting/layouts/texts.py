@@ -21,7 +21,7 @@ import polars as pl
 from ranktilt.auditing.breakdown import contributions
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, unknown_name
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import Cell, Panels, Row, Table, text_column
 from ranktilt.reporting.layouts.layout import layouts
@@ -280,7 +280,7 @@ def _checked_queries(
     """Return the queries that a user named, each once; `UserError` where one has no texts."""
     for query in queries:
         if query not in collection.queries["id"]:
-            raise unknown("query", query, collection.queries_with_judgments["id"].to_list())
+            raise unknown_name("query", query, collection.queries_with_judgments["id"].to_list())
         if query not in docs_by_query:
             raise UserError(
                 f"query {query!r} has no pair of texts that are both relevant to it; omit it"

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
-from ranktilt.errors import visible
+from ranktilt.errors import escape_invisible
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -77,7 +77,7 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     elif isinstance(block, Code):
         yield [f"**{escaped(block.label)}**"]
         fence = "`" * (3 + block.text.count("`"))
-        yield [f"{fence}text", *visible(block.text).splitlines(), fence]
+        yield [f"{fence}text", *escape_invisible(block.text).splitlines(), fence]
     elif isinstance(block, Panels):
         yield from _panels(block)
     elif isinstance(block, Lines):
@@ -148,7 +148,7 @@ def escaped(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Put a text on a single line, with control characters written as codes."""
-    return " ".join(visible(text).splitlines())
+    return " ".join(escape_invisible(text).splitlines())
 
 
 def guarded(text: str) -> str:
@@ -162,7 +162,7 @@ def clean(text: str) -> str:
     Control characters are written as codes, other invisible characters are removed, and several
     blanks in a row become one.
     """
-    single_line = visible(" ".join(text.split()))
+    single_line = escape_invisible(" ".join(text.split()))
     seen = [
         character
         for character in single_line

@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.table import Table as Ruled
 from rich.text import Text
 
-from ranktilt.errors import visible
+from ranktilt.errors import escape_invisible
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -63,7 +63,7 @@ class _VisibleConsole(Console):
     ) -> Iterable[Segment]:
         """Return what is printed, with escape sequences in texts made visible."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=visible(segment.text))
+            yield segment if segment.control else segment._replace(text=escape_invisible(segment.text))
 
 
 def print_document(

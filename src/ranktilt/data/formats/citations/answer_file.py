@@ -43,9 +43,9 @@ from ranktilt.errors import (
     UserError,
     counted,
     join_words,
-    located,
+    error_in_file,
     shorten,
-    unknown,
+    unknown_name,
 )
 
 LAYOUTS: tuple[ModuleType, ...] = (
@@ -294,7 +294,7 @@ def _read_records(
         try:
             reader.read(origin, content)
         except UserError as error:
-            raise located(origin.path, error, line=origin.line) from error
+            raise error_in_file(origin.path, error, line=origin.line) from error
     _require_one_engine(path, reader.engines, options.engine)
     if reader.layout is None:
         raise DataError(path, f"{_EXPECTED}; got none")
@@ -317,7 +317,7 @@ def _require_one_engine(path: Path, engines: Counter[str], engine: str | None) -
         hint = f"add a field {_ENGINE!r} to each, or read the file without --engine"
         raise DataError(path, f"no answer names its engine; {hint}")
     if engine is not None and engine not in names:
-        raise DataError(path, str(unknown("engine", engine, names)))
+        raise DataError(path, str(unknown_name("engine", engine, names)))
     if engine is None and len(names) > 1:
         first = join_words([shorten(name) for name in names[:_MOST_NAMED]])
         message = f"answers of {len(names)} engines ({first}); name one: --engine {names[0]}"
@@ -346,7 +346,7 @@ def _answers(columns: _Columns, path: Path, name: str, *, copies: int) -> Answer
             spec=spec,
         )
     except UserError as error:
-        raise located(path, error) from error
+        raise error_in_file(path, error) from error
 
 
 def _file_records(path: Path) -> Iterator[tuple[_RecordOrigin, Any]]:

@@ -20,7 +20,7 @@ from ranktilt.data.formats.responses.hit_fields import pick_path, pick_query, sc
 from ranktilt.data.formats.responses.layouts import has_path
 from ranktilt.data.formats.tables.cells import NumberColumn, json_ids
 from ranktilt.data.formats.tables.column_names import QRELS_COLUMNS
-from ranktilt.errors import DataError, UserError, join_words, located
+from ranktilt.errors import DataError, UserError, join_words, error_in_file
 
 _LETTER_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Grades of Inspect's letters for correct, incorrect, partly correct and no answer."""
@@ -116,7 +116,7 @@ def read_log(
             read_as=f"log of {log.tool}: {query_path}, {document_path}, {scorer}",
         )
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
 
 
 def _pair_paths(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> tuple[str, str]:

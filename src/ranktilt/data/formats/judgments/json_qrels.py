@@ -32,7 +32,7 @@ from ranktilt.data.formats.responses.entries import Entries, entry_ids, field_va
 from ranktilt.data.formats.runs.score_map import map_of
 from ranktilt.data.formats.tables.cells import NumberColumn
 from ranktilt.data.formats.tables.column_names import QRELS_COLUMNS, require_columns
-from ranktilt.errors import DataError, UserError, located
+from ranktilt.errors import DataError, UserError, error_in_file
 
 
 def sniff(file: DataFile) -> bool:
@@ -116,7 +116,7 @@ def _read_values(file: DataFile, content: Content, blocks: Iterator[ValueBlock])
         has_grades = "grade" in shape.fields or not shape.has_bare_ids(content.values)
         _require_shape(content, shape, needs_grade=has_grades)
     except UserError as error:
-        raise located(path, error) from error
+        raise error_in_file(path, error) from error
     entries = Entries()
     for block in blocks:
         gather(path, entries, shape, block.values, queries=content.keys, lines=block.lines)

@@ -17,7 +17,7 @@ from ranktilt.data.formats.tables.column_names import (
     require_distinct,
 )
 from ranktilt.data.formats.tables.parquet import as_parquet
-from ranktilt.errors import UserError, located
+from ranktilt.errors import UserError, error_in_file
 
 _NEEDED = ("query", "document", "grade")
 """Columns that judgments need."""
@@ -42,7 +42,7 @@ def read(file: DataFile) -> JudgmentFile:
             for noun in ("query", "document")
         )
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     confidence = None
     if "confidence" in columns:
         confidence = NumberColumn.from_series(frame[columns["confidence"]])

@@ -17,7 +17,7 @@ from ranktilt.data.formats.tables.column_names import (
     snake_case,
 )
 from ranktilt.data.formats.tables.delimited import LINE_COLUMN, read_named_table
-from ranktilt.errors import UserError, located
+from ranktilt.errors import UserError, error_in_file
 
 _NEEDED = ("query", "document", "grade")
 """Columns that judgments need."""
@@ -53,7 +53,7 @@ def read(file: DataFile) -> JudgmentFile:
         require_distinct(table.names, columns)
         require_columns(columns, _NEEDED, form=form, names=table.names)
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     # Excel separates columns by ";" in the languages that write numbers with decimal commas.
     has_decimal_commas = file.separator == ";"
     confidence = None

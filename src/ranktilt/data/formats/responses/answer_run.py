@@ -26,7 +26,7 @@ from ranktilt.data.formats.runs.run_columns import RunColumns, run_of_columns
 from ranktilt.data.formats.runs.score_map import MTEB, mteb_scores, read_scores
 from ranktilt.data.formats.tables.cells import NumberColumn
 from ranktilt.data.formats.tables.column_names import RUN_COLUMNS, require_columns
-from ranktilt.errors import DataError, UserError, counted, located, shorten
+from ranktilt.errors import DataError, UserError, counted, error_in_file, shorten
 
 _UNNAMED_HINT = (
     "the responses do not name their queries; give these in the same order with --queries FILE "
@@ -88,7 +88,7 @@ def read_content(file: DataFile, document: Any, request: RunRequest) -> RunFile:
             )
         shape = shape_of(content, RUN_COLUMNS, file.columns)
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     queries = _queries(file.path, content, shape, request)
     repeat_key = _repeat_key(file, content.values)
     return read_answers(
@@ -136,7 +136,7 @@ def _read_lines(file: DataFile, request: RunRequest) -> RunFile:
         content = Content(values=values, form="JSON lines")
         shape = shape_of(content, RUN_COLUMNS, file.columns)
     except UserError as error:
-        raise located(file.path, error, line=first[0].lines[0]) from error
+        raise error_in_file(file.path, error, line=first[0].lines[0]) from error
     line_queries = _LineQueries.from_first_lines(shape, values, request)
     entries = Entries(repeat_column=_repeat_key(file, values))
     blocks, count = list[EntryColumns](), 0
@@ -323,7 +323,7 @@ def _repeat_key(file: DataFile, values: Sequence[Any]) -> RepeatColumn | None:
     try:
         return repeat_column(sample_keys(records), file.columns)
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
 
 
 def _index_hint(shape: ValueShape, records: Sequence[Any]) -> str:

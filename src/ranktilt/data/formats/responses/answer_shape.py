@@ -45,7 +45,7 @@ from ranktilt.data.formats.tables.column_names import (
     require_distinct,
     snake_case,
 )
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, shorten, unknown_name
 
 _MOST_HITS = 2_000
 """Most documents to examine for the paths of fields."""
@@ -276,7 +276,7 @@ def _shape_of_answers(
     paths = [path for path in scalar_paths(records) if not path.startswith(f"{hits}.")]
     query = choices.get("query", "")
     if query and not _any_has(records, query):
-        raise unknown("field", query, paths[:20])
+        raise unknown_name("field", query, paths[:20])
     query = query or pick_query(paths, valid["query"])
     # An answer that does not name its query is read as the response of an engine.
     is_response = not query

@@ -13,7 +13,7 @@ from ranktilt.data.formats.responses.answer_run import answer_in, read_answers
 from ranktilt.data.formats.responses.answer_shape import shape_of
 from ranktilt.data.formats.responses.answers import Content
 from ranktilt.data.formats.tables.column_names import RUN_COLUMNS
-from ranktilt.errors import DataError, UserError, located
+from ranktilt.errors import DataError, UserError, error_in_file
 
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 """Endings of compressed files."""
@@ -63,7 +63,7 @@ def read(folder: DataFile, request: RunRequest) -> RunFile:
     try:
         shape = shape_of(content, RUN_COLUMNS, folder.columns)
     except UserError as error:
-        raise located(folder.path, error) from error
+        raise error_in_file(folder.path, error) from error
     return read_answers(folder.path, content, shape, queries=names, request=request)
 
 
@@ -73,4 +73,4 @@ def _answer(file: Path, folder: DataFile) -> Any:
     try:
         return answer_in(content, folder.columns)
     except UserError as error:
-        raise located(file, error) from error
+        raise error_in_file(file, error) from error

@@ -18,7 +18,7 @@ from ranktilt.data.formats.tables.column_names import (
     known_name,
     snake_case,
 )
-from ranktilt.errors import UserError, join_words, shorten, unknown
+from ranktilt.errors import UserError, join_words, shorten, unknown_name
 
 SAMPLE = 200
 """Number of first records that are examined for the paths of fields."""
@@ -152,7 +152,7 @@ def find_fields(records: Sequence[Any], valid: Names, choices: Mapping[str, str]
         choice = choices.get(NOUNS[column])
         if choice is not None:
             if not any(value_at(record, choice) is not None for record in records):
-                raise unknown("field", choice, paths[:20])
+                raise unknown_name("field", choice, paths[:20])
             fields[column] = choice
             continue
         path = _known_path(column, known, [path for path in paths if path not in fields.values()])

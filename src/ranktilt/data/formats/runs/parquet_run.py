@@ -18,7 +18,7 @@ from ranktilt.data.formats.tables.column_names import (
     require_distinct,
 )
 from ranktilt.data.formats.tables.parquet import as_parquet
-from ranktilt.errors import UserError, located
+from ranktilt.errors import UserError, error_in_file
 
 
 def sniff(file: DataFile) -> bool:
@@ -41,7 +41,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
             for noun in ("query", "document")
         )
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     numbers = {
         noun: NumberColumn.from_series(frame[columns[noun]])
         if noun in columns

@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.data.formats.tables.column_names import snake_case
-from ranktilt.errors import DataError, join_words, unknown
+from ranktilt.errors import DataError, join_words, unknown_name
 
 REPEAT = "repeat"
 """Column of a run's entries that numbers repeats, and the key in ``FILE:repeat=COLUMN``."""
@@ -51,7 +51,7 @@ def repeat_column(names: Sequence[str], choices: Mapping[str, str] = {}) -> Repe
     """
     if REPEAT in choices:
         if choices[REPEAT] not in names:
-            raise unknown("column", choices[REPEAT], filter(None, names))
+            raise unknown_name("column", choices[REPEAT], filter(None, names))
         return RepeatColumn(name=choices[REPEAT], is_certain=True)
     # Reversed, so that the first of several columns with one spelling counts.
     by_snake_case = {snake_case(name): name for name in reversed(names)}

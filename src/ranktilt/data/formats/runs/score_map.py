@@ -16,7 +16,7 @@ from ranktilt.data.formats.base import RunFile
 from ranktilt.data.formats.runs.run_columns import without_empty_ids
 from ranktilt.data.formats.runs.score_order import GIVEN_ORDER_HINT
 from ranktilt.data.formats.tables.cells import NumberColumn, json_ids
-from ranktilt.errors import DataError, UserError, located, shorten
+from ranktilt.errors import DataError, UserError, error_in_file, shorten
 
 SHAPE = "{query: {document: score}}"
 """What messages call this layout."""
@@ -50,7 +50,7 @@ def map_of(path: Path, content: Mapping[str, Any]) -> ScoreMap:
         queries = json_ids(list(content), "query")
         document_ids = json_ids(list(chain.from_iterable(content.values())), "document")
     except UserError as error:
-        raise located(path, error) from error
+        raise error_in_file(path, error) from error
     counts = list(map(len, content.values()))
     numbers = list(chain.from_iterable(documents.values() for documents in content.values()))
     return ScoreMap(

@@ -18,7 +18,7 @@ from ranktilt.data.formats.tables.column_names import (
     snake_case,
 )
 from ranktilt.data.formats.tables.delimited import LINE_COLUMN, NamedTable, read_named_table
-from ranktilt.errors import DataError, UserError, located
+from ranktilt.errors import DataError, UserError, error_in_file
 
 _BEIR_QRELS = ["query-id", "corpus-id", "score"]
 """Columns of BEIR's judgments, which are no run."""
@@ -51,7 +51,7 @@ def read(file: DataFile, request: RunRequest) -> RunFile:
         require_columns(columns, ("query", "document"), form=form, names=table.names)
         repeat = repeat_column(table.names, file.columns)
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     _refuse_judgments(file, table, columns)
     if request.score_order != "rank" and not {"score", "rank"} & columns.keys():
         _refuse_unread_numbers(file, table, repeat)

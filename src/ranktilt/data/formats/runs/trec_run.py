@@ -19,7 +19,7 @@ from ranktilt.data.formats.ids import plain_float
 from ranktilt.data.formats.json_values import loads
 from ranktilt.data.formats.runs.repeats import REPEAT, TAG, repeat_column, repeat_labels
 from ranktilt.data.formats.runs.score_order import GIVEN_ORDER_HINT
-from ranktilt.errors import DataError, UserError, located, shorten
+from ranktilt.errors import DataError, UserError, error_in_file, shorten
 
 _FIELD_NAMES = "query-id, Q0, document-id, rank, score"
 """Names of the fields of a line of TREC without a tag, for messages."""
@@ -108,7 +108,7 @@ def _repeats(file: DataFile, frame: pl.DataFrame) -> pl.Series | None:
     try:
         column = repeat_column([TAG], file.columns)
     except UserError as error:
-        raise located(file.path, error) from error
+        raise error_in_file(file.path, error) from error
     if column is None:
         return None
     return repeat_labels(file.path, frame.rename({TAG: REPEAT}), column)

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, unknown_name
 
 Names = Mapping[str, Sequence[str]]
 """Possible names of each column, in the order of preference."""
@@ -154,7 +154,7 @@ def find_columns(
         choice = choices.get(NOUNS.get(column, column))
         if choice is not None:
             if choice not in names_in_file:
-                raise unknown("column", choice, filter(None, names_in_file))
+                raise unknown_name("column", choice, filter(None, names_in_file))
             columns[column] = choice
             continue
         name = known_name(column, known, list(by_snake_case))

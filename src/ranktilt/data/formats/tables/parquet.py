@@ -25,7 +25,7 @@ from ranktilt.data.formats.jsonl import SWAPPED_NAMES, json_objects, stack
 from ranktilt.data.formats.notation import value_at
 from ranktilt.data.formats.tables.columns import whole_or_fractions
 from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts
-from ranktilt.errors import DataError, UserError, counted, located, shorten
+from ranktilt.errors import DataError, UserError, counted, error_in_file, shorten
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
@@ -324,7 +324,7 @@ def _text_ids(path: Path, ids: pl.Series, name: str) -> pl.Series:
     try:
         return id_texts(ids, f"column {name!r}")
     except UserError as error:
-        raise located(path, error) from error
+        raise error_in_file(path, error) from error
 
 
 def _require_values(
