@@ -46,6 +46,7 @@ class AuditOutput(PageOutput):
     def paths(self) -> dict[str, Path | str | None]:
         paths = {**super().paths, "--per-query": self.per_query}
         if self.save is not None:
+            # Runs are not named before they are made; one name stands for all of their files.
             paths |= {
                 f"--save, {name}": self.save / name
                 for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")

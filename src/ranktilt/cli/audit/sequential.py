@@ -116,7 +116,7 @@ class SequentialOptions:
         from ranktilt.data.queries import read_queries
 
         if inputs.folder is not None:
-            collection = inputs.load()[0]
+            collection, _saved_runs = inputs.load()
             collection = collection.only_sources(sources or collection.sources)
         else:
             collection = _labelled_documents(inputs)

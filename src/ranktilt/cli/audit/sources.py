@@ -1,7 +1,8 @@
 """Options of the sources that ``ranktilt audit`` ranks: which ones, and whether together.
 
-A *source* says who wrote a document, such as human. Several sources are taken *apart*: each is
-ranked with the reference source alone, so that they do not compete with each other.
+A *source* is who wrote a document, such as human. The *reference* is the source that the others
+are compared with, usually ``human``. More than two sources are taken *apart*: each is ranked with
+the reference alone, so that they do not compete with each other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
 
 
+# The name ``*`` makes each field an option of the verb: ``--source``, not ``--sources.source``.
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
@@ -36,7 +38,9 @@ class SourceOptions:
         ),
     ] = None
     mixed: Annotated[
-        bool, Parameter(help="Rank all sources together, as one collection.", group=SELDOM)
+        # `SELDOM` is the group of options that ``--help`` leaves out and ``--help-all`` shows.
+        bool,
+        Parameter(help="Rank all sources together, as one collection.", group=SELDOM),
     ] = False
 
     def check(self, inputs: InputOptions) -> None:
@@ -49,16 +53,21 @@ class SourceOptions:
     ) -> SourcesApart | None:
         """Return a collection for each source with the reference; None to rank all together.
 
-        Saved runs and live engines have ranked all sources already, and groups of another column
-        are no sources: both stay together.
+        All are ranked together if there are at most two sources, or if the user asks for that
+        (``--mixed``) or for certain pairs (``--pair``). Documents that are grouped by another
+        column than ``source`` stay together too. So do those of saved runs and live engines, whose
+        lists hold all sources already and cannot be made again without some of them.
         """
         from ranktilt.auditing.sources_apart import take_apart
         from ranktilt.rankers.base import stages_of
         from ranktilt.rankers.engines.base import LiveEngine
         from ranktilt.rankers.replay import Replay
 
-        was_ranked_before = not rankers or any(
-            isinstance(stages_of(ranker)[0], LiveEngine | Replay) for ranker in rankers
+        # Without rankers there are only saved runs. In a pipeline the first stage retrieves the
+        # documents, and the others re-rank them.
+        first_stages = [stages_of(ranker)[0] for ranker in rankers]
+        was_ranked_before = not first_stages or any(
+            isinstance(stage, LiveEngine | Replay) for stage in first_stages
         )
         if inputs.column != "source" or was_ranked_before or self.mixed or inputs.pairs is not None:
             return None
@@ -80,8 +89,10 @@ class SourceOptions:
         A single source, which leaves nothing to compare, is refused.
         """
         if inputs.column != "source":
+            # Groups of another column are compared, so the reference source has no part in it.
             return collection.only_sources(self.source or collection.sources)
         sources = self._selected(inputs, collection)
+        # This refuses unknown names first, so that no partner is suggested for a misspelt source.
         collection_of_sources = collection.only_sources(sources)
         if self.source and len(sources) < 2:
             others = [name for name in collection.sources if name not in sources]

@@ -20,11 +20,11 @@ class RankedSource:
     folder: Path
     """The collection, as it was typed."""
     split: str | None
-    """Judgments to use; None for the usual ones."""
+    """Name of the judgments to use, such as ``test``; None for the usual ones."""
     qrels: str | None
     """File of judgments to use instead; None for the collection's own."""
     ignore_unknown: bool
-    """Whether judgments of unknown documents are allowed."""
+    """Whether judgments may name documents or queries that the collection lacks."""
 
     @property
     def files(self) -> list[Path]:
@@ -33,16 +33,16 @@ class RankedSource:
         return [*collection_files(self.folder), *qrels_files]
 
     @property
-    def words(self) -> list[str]:
-        """Options with which an audit reads the collection in the same way."""
-        words: list[str] = []
+    def reading_options(self) -> list[str]:
+        """Options, as typed, with which an audit reads the collection in the same way."""
+        options: list[str] = []
         if self.split is not None:
-            words += ["--split", self.split]
+            options += ["--split", self.split]
         if self.qrels is not None:
-            words += ["--qrels", self.qrels]
+            options += ["--qrels", self.qrels]
         if self.ignore_unknown:
-            words.append("--ignore-unknown")
-        return words
+            options.append("--ignore-unknown")
+        return options
 
     def load(self) -> Collection:
         """Read the collection."""

@@ -1,4 +1,9 @@
-"""The papers' tables and figures that ``ranktilt report`` writes."""
+"""Tables and figures in the form of a published paper, which ``ranktilt report`` writes.
+
+A *layout* is the form of one such table or figure: ``dai-1`` is Table 1 of Dai et al. (KDD 2024).
+A *cell* is one number of a table. An audit measures how much a ranker favours one group of
+documents over another, its *tilt*.
+"""
 
 from __future__ import annotations
 
@@ -11,41 +16,43 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.report.formats import shows_texts
 from ranktilt.data.files import write_files
 
-LAYOUT = "paper"
-"""Name of the layout that has all tables of all papers."""
+ALL_TABLES = "paper"
+"""Name that stands for all tables of all papers, in place of a layout's."""
 
 
 def paper_table(
     files: Sequence[Path], layout: str, format: str, *, texts: bool, queries: Sequence[str]
 ) -> str:
-    """Return a table as a paper prints it, or all tables.
+    """Return one table as a paper prints it, or all tables that the results can fill.
 
     Parameters
     ----------
     files : sequence of Path
-        Results (JSON), and cells of a table (CSV).
+        Results (JSON), and numbers that a user typed in, with a line for each cell (CSV).
     layout : str
-        Name of the table, such as ``dai-1``, or ``paper`` for all.
+        Name of the table's layout, such as ``dai-1``, or `ALL_TABLES`.
     format : str
         ``latex``, ``markdown`` or ``csv``.
     texts : bool
-        Whether the texts of documents may be read again, for tables that show them.
+        Whether tables may show texts of documents. Results do not hold them, so they are read from
+        the audited collection.
     queries : sequence of str
-        Queries whose texts a table shows; empty for those with the largest tilt.
+        Ids of the queries whose texts a table shows; empty for those with the largest tilt.
     """
     from ranktilt.reporting.layouts.cells import read_cells
     from ranktilt.reporting.layouts.tables import paper_tables
     from ranktilt.reporting.report import laid_out, read_result
 
-    # All tables as CSV are without those of texts.
-    is_all_as_csv = format == "csv" and layout == LAYOUT
-    reads_texts = texts and shows_texts(layout) and not is_all_as_csv
+    # A CSV file of all tables holds numbers alone; a table of texts has other columns.
+    is_numbers_only = format == "csv" and layout == ALL_TABLES
+    reads_texts = texts and shows_texts(layout) and not is_numbers_only
+    printable_kinds = laid_out()
     results = []
     for file in dict.fromkeys(files):
         if file.name.endswith((".csv", ".csv.gz")):
             result: Any = read_cells(file)
         else:
-            result = read_result(file, laid_out())
+            result = read_result(file, printable_kinds)
         if _reads_collection(layout):
             result = _with_collection(result, file)
         elif reads_texts:
@@ -58,13 +65,13 @@ def _reads_collection(layout: str) -> bool:
     """Return whether a layout needs the collection and ranked lists of an audit."""
     from ranktilt.reporting.layouts.layout import layouts
 
-    return layout != LAYOUT and layouts()[layout].reads_collection
+    return layout != ALL_TABLES and layouts()[layout].reads_collection
 
 
 def _with_collection(result: Any, file: Path) -> Any:
-    """Return an audit with its collection and ranked lists, which are read again.
+    """Return an audit with its collection and ranked lists, as far as they can be read again.
 
-    Any other result is returned as it is.
+    A note says what is missing of either. Any other result is returned as it is.
     """
     from ranktilt.auditing.result import Audit
     from ranktilt.reporting.reload import reload
@@ -78,10 +85,14 @@ def _with_collection(result: Any, file: Path) -> Any:
 
 
 def _with_texts(result: Any, file: Path) -> Any:
-    """Return an audit by source with its collection, which is read again.
+    """Return an audit of sources with its collection, if that can be read again.
 
-    Its runs are left out: the tables of texts choose documents by their grades, not by ranks. Any
+    A *source* is who wrote a document, such as human. Both an audit that is grouped by source and
+    a `SourceAudits`, which holds an audit for each of several sources, have texts to compare. Any
     other result is returned as it is.
+
+    Runs are left out: the tables of texts choose documents by their grades, not by ranks. So a
+    note is written only if the collection is missing.
     """
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.source_audits import SourceAudits
@@ -101,12 +112,16 @@ def _with_texts(result: Any, file: Path) -> Any:
 
 
 def write_figures(files: Sequence[Path], folder: Path, format: str, layout: str) -> None:
-    """Write the figures of results into a folder, and say how large each is."""
+    """Write the figures of results into a folder, and say how large each file is.
+
+    `format` is ``svg``, ``pdf`` or ``png``. `layout` names one figure; empty for all figures.
+    """
     from ranktilt.reporting.layouts.figures import paper_figures
     from ranktilt.reporting.numbers import size
     from ranktilt.reporting.reload import Loaded
     from ranktilt.reporting.report import laid_out, opened
 
+    # `opened` also loads the collection and runs of each audit, which some figures need.
     results = opened(files, laid_out())
     drawings = paper_figures(results, format=format, layout=layout)
     for result in results:

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from ranktilt.cli.app import START, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import print_result
-from ranktilt.cli.report.layouts import LAYOUT, paper_table, write_figures
+from ranktilt.cli.report.layouts import ALL_TABLES, paper_table, write_figures
 from ranktilt.cli.report.options import ReportOptions
 from ranktilt.data.files import write_files
 
@@ -56,7 +56,7 @@ def report(
     else:
         table = paper_table(
             files,
-            options.layout or LAYOUT,
+            options.layout or ALL_TABLES,
             format,
             texts=not options.no_texts,
             queries=options.query or (),

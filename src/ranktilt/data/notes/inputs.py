@@ -13,7 +13,7 @@ from ranktilt.data.notes.base import Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class JudgmentsReadAs(Note):
-    """How a file of judgments was read, where there was a choice."""
+    """How a file of judgments was read, if it could be read in several ways."""
 
     format: str
     """Description of the layout that it was read as."""
@@ -21,7 +21,7 @@ class JudgmentsReadAs(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsReadAs(Note):
-    """How a file of labels was read, where there was a choice."""
+    """How a file of labels was read, if it could be read in several ways."""
 
     format: str
     """Description of the layout that it was read as."""
@@ -114,7 +114,10 @@ class NumberLabels(LabelNote):
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyLabels(LabelNote):
-    """A column of numbers that is read as a property, and where it could be cut in two."""
+    """A column of numbers that is read as a property of documents, such as length, not as groups.
+
+    The note says where the column could be cut in two groups.
+    """
 
     low: float
     """Smallest number."""

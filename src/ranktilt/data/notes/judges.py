@@ -1,7 +1,9 @@
 """Notes on judges of relevance, such as language models that give grades.
 
-`judge` is the name of a judge. A pair is a query and a document, which humans and the judge grade.
-Systems are rankers whose values on a `measure` follow from these grades.
+A note has the severity ``note``, unless its class says ``warning``. `judge` is the name of a judge.
+A pair is a query and a document, which humans and the judge grade. A system is a ranker that is
+evaluated by these grades: `measure`, such as nDCG, gives each of its lists a value. A run is the
+ranked lists of a system, of which there are several if a system was run repeatedly.
 """
 
 from __future__ import annotations
@@ -14,25 +16,28 @@ from ranktilt.data.notes.base import Note, Severity
 
 @dataclass(frozen=True, kw_only=True)
 class GradeSteps(Note):
-    """Grades of a judge are fractions, each step of which counts as one grade."""
+    """Grades of a judge are fractions from 0 to 1, which are counted in equal steps.
+
+    With 4 steps, the grades 0, 0.25 … 1 become 0, 1 … 4.
+    """
 
     steps: int
-    """Number of steps from 0 to 1."""
+    """Number of steps from 0 to 1, which is also the highest grade."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestsWithoutGrade(Note):
-    """Requests to a model that gave no grade."""
+    """Requests to a model that gave no grade, left out."""
 
     judge: str
     requests: int
     reason: str
-    """Reason, as it is printed."""
+    """Why there is no grade, as it is printed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedGrades(Note):
-    """How far a model that was asked several times agrees with itself."""
+    """How far a model agrees with itself that graded each pair several times."""
 
     judge: str
     times: int
@@ -45,16 +50,18 @@ class RepeatedGrades(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PairsOfOneGrader(Note):
-    """Pairs that only humans, or only the judge, graded."""
+    """Pairs that only humans, or only the judge, graded; both are left out."""
 
     judge: str
     human_only: int
+    """Number of pairs that only humans graded."""
     judge_only: int
+    """Number of pairs that only the judge graded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesOfOneGrader(Note):
-    """Queries that only humans, or only the judge, graded."""
+    """Queries of which only humans, or only the judge, graded documents; left out."""
 
     judge: str
     queries: int
@@ -64,7 +71,10 @@ class QueriesOfOneGrader(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class GradesIdentical(Note):
-    """A judge that gives the human grade to every pair."""
+    """A judge that gives the human grade to every pair.
+
+    A warning, because the two files most likely hold the same labels.
+    """
 
     severity: Severity = "warning"
     judge: str
@@ -72,7 +82,7 @@ class GradesIdentical(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class OneGrade(Note):
-    """A judge that gives one grade to all pairs."""
+    """A judge that gives one grade to all pairs, so that κ and α are undefined."""
 
     judge: str
     grade: int
@@ -80,7 +90,10 @@ class OneGrade(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FewCommonPairs(Note):
-    """A judge that graded few of the pairs that humans graded."""
+    """A judge that graded few of the pairs that humans graded.
+
+    A warning, because the files may cover different queries or documents.
+    """
 
     severity: Severity = "warning"
     judge: str
@@ -107,68 +120,93 @@ class JudgedWithoutIntervals(Note):
 
     judge: str
     measure: str
-    """Measure of the systems; empty for the agreement of grades."""
+    """Measure of the systems; empty if the intervals are those of agreement between grades."""
     queries: int
+    """Number of queries that there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwinsWithoutGap(Note):
-    """Twins that are left out of the grade gap, the difference of the judge's grades."""
+    """Twins that are left out of the grade gap.
+
+    Twins are two versions of one text, such as a human text and its rewrite by an LLM. The grade
+    gap is how much higher the judge grades the first of them than the second.
+    """
 
     judge: str
     twins: int
     reason: Literal["one side", "two human grades"]
-    """``one side``: the judge graded only one of both; else human grades differ."""
+    """Why they are left out.
+
+    ``one side``: the judge graded only one of the two. ``two human grades``: humans graded them
+    differently, so that the judge should too.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsWorth(Note):
-    """How many queries with human labels a judge's grades save."""
+    """How many queries with human labels the judge's grades are worth.
+
+    A label is a human grade. Means of systems are estimated from the labels of some queries and the
+    judge's grades of more queries.
+    """
 
     judge: str
     queries: int
-    """Queries with human labels."""
+    """Number of queries with human labels."""
     effective: float | None
-    """Queries with human labels alone that would be as precise, the median of the systems.
+    """Number of queries with human labels that would be as precise without the judge.
 
-    None if values do not differ between systems, or labels are too few for intervals.
+    It is computed for each system, and this is the median of all systems. None if each system has
+    the same value for all queries, or if labels are too few for intervals.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneSystem(Note):
-    """There is one system, so that no order can be compared."""
+    """There is a single system, so that there is no order of systems to compare."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterJoined(Note):
-    """Runs that are repeats of one system, and count as one by their mean values."""
+    """Runs that the user declared repeats of one system, a cluster.
+
+    They count as one system, whose values are the means of theirs.
+    """
 
     cluster: str
-    """Name of the system."""
+    """Name of the cluster, which becomes that of the system."""
     runs: int
+    """Number of its runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LikelyRepeats(Note):
-    """Systems that look like repeats of one, but count as independent."""
+    """Systems that look like repeats of one, but count as independent.
+
+    A warning, because intervals are too narrow if they are repeats.
+    """
 
     severity: Severity = "warning"
     systems: tuple[str, ...]
     reason: Literal["correlation", "tag", "names"]
-    """How they look alike.
+    """Why they look like repeats.
 
-    ``names``: names differ only in a number, and values correlate nearly as highly.
+    ``correlation``: their values per query correlate very highly. ``tag``: their run files have
+    the same tag. ``names``: their names differ only in a number, and their values correlate highly.
     """
     correlation: float
-    """Correlation of values per query above which the reason holds; 0 for tags."""
+    """Limit that the correlation of their values per query exceeds; 0 if the reason is the tag."""
     tag: str
-    """The tag that they share; empty for other reasons."""
+    """The tag that they share: the name of a system in the last column of a TREC run.
+
+    It is empty for other reasons.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesWithoutRelevant(Note):
-    """Queries without a relevant document under one judge."""
+    """Queries without a relevant document by human grades or by the judge's, left out."""
 
     judge: str
     measure: str
@@ -177,7 +215,7 @@ class QueriesWithoutRelevant(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesWithoutValues(Note):
-    """Queries without a value for every system."""
+    """Queries for which at least one system has no value, left out for all systems."""
 
     judge: str
     measure: str
@@ -186,7 +224,10 @@ class QueriesWithoutValues(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ValuesIdentical(Note):
-    """A judge under which the values of systems are all those under human grades."""
+    """A judge under which all values of systems equal those under human grades.
+
+    A warning, because both were most likely computed from the same grades.
+    """
 
     severity: Severity = "warning"
     judge: str
@@ -195,7 +236,7 @@ class ValuesIdentical(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class SystemsOfOneGrader(Note):
-    """Systems that only humans, or only the judge, evaluated."""
+    """Systems with values by human grades only, or by the judge's only; left out."""
 
     judge: str
     measure: str
@@ -206,19 +247,23 @@ class SystemsOfOneGrader(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceUnused(Note):
-    """Confidences of a judge from which no calibration curve can be drawn."""
+    """Confidences of a judge from which no calibration curve can be drawn.
+
+    A judge tells its confidence in each grade, from 0 to 1. The curve is the share of grades that
+    equal the human ones, by confidence.
+    """
 
     severity: Severity = "warning"
     judge: str
     reason: Literal["few", "constant"]
-    """``few`` pairs, or the same confidence for every grade."""
+    """``few``: there are too few pairs. ``constant``: every grade has the same confidence."""
     pairs: int
     """Pairs with a confidence and a human grade."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceUnreadable(Note):
-    """Answers of a model with a confidence that is no number from 0 to 1."""
+    """Answers of a model with a confidence that is no number from 0 to 1, left out."""
 
     severity: Severity = "warning"
     judge: str
@@ -227,9 +272,13 @@ class ConfidenceUnreadable(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class GradesOfOneAudit(Note):
-    """Pairs that only one of two judges graded, left out of their comparison."""
+    """Pairs that only one of two judges graded, left out of their comparison.
+
+    An audit of the new judge is compared with an earlier one of the old judge.
+    """
 
     judge: str
+    """Name of the new judge."""
     common: int
     """Pairs that both graded."""
     only_new: int
@@ -240,10 +289,11 @@ class GradesOfOneAudit(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class FewJudgedQueries(Note):
-    """Few queries to compare two judges on."""
+    """So few queries to compare two judges on that only large changes can be shown."""
 
     severity: Severity = "warning"
     judge: str
+    """Name of the new judge."""
     queries: int
 
 
@@ -253,6 +303,7 @@ class TopGradesDiffer(Note):
 
     severity: Severity = "warning"
     judge: str
+    """Name of the new judge."""
     new: int
     """Highest grade that the new judge gives."""
     old: int

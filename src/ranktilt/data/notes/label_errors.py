@@ -1,6 +1,8 @@
 """Notes on wrong labels: the rates by which answers are corrected, and errors that would matter.
 
-`a` and `b` are two groups of documents, and labels say which of them a document belongs to.
+`a` and `b` are two groups of documents, and labels say which of them a document belongs to. The
+rates say how often labels are right in each group. An answer is the value of a measure for a run;
+it is level if it lies within a margin around the value that favours neither group.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ class ErrorsThatExplain(Note):
     Documents of one group are then taken for the other, but not the other way around.
     """
     both_kinds: float
-    """The same if errors of one direction are more frequent, and of the other as much less."""
+    """Difference of error rates that explains it if labels err in both directions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,4 +88,4 @@ class AnswerAsLabelled(Note):
     a: str
     b: str
     value: float
-    """In the unit of the measure."""
+    """The answer, in the unit of the measure."""

@@ -28,7 +28,7 @@ class DocumentsInNoPair(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class UnaskedQueries(Note):
-    """Queries about which nothing was asked, for want of a text or of candidates."""
+    """Queries about which nothing was asked, because they have no text or no candidates."""
 
     queries: int
     has_candidates: bool
@@ -73,7 +73,7 @@ class QueriesWithoutPair(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ChoicesLeftOut(Note):
-    """Stored choices that do not count, because they compare no two sides of one kind."""
+    """Stored choices between two documents that make no pair, left out."""
 
     file: str
     choices: int
@@ -100,7 +100,10 @@ class ChoicesUnreadable(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class PairsInOneOrder(Note):
-    """Pairs that were shown in one order only, so that position cannot be separated."""
+    """Pairs that were shown in one order only.
+
+    A choice may then depend on the position of a document, and nobody can tell.
+    """
 
     pairs: int
     """Number of these pairs."""

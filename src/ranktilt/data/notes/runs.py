@@ -1,6 +1,7 @@
 """Notes on rankings: what a run lacks, and why it may say little.
 
-A run is the ranked lists of one ranker, and an entry is a document in one of them.
+A run is the ranked lists of one ranker, and an entry is a document in one of them. A run is level
+if it is shown to favour no group of documents by more than a margin.
 """
 
 from __future__ import annotations
@@ -177,6 +178,9 @@ class VerdictWithinNoise(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class SavedRunNotControlled(Note):
-    """A saved run, which cannot be ranked again without a confound, as most controls do."""
+    """A saved run, to which most controls do not apply.
+
+    They change the texts and rank them again, which a saved run cannot do.
+    """
 
     run: str

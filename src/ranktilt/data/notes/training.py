@@ -1,4 +1,4 @@
-"""Notes on studies of trained rankers."""
+"""Notes on studies of trained rankers; a *body* is the language model that they start from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class BodyTuned(Note):
     """A body that was tuned for a task before it was trained in the study."""
 
     body: str
-    """Name of the body, the language model that rankers are trained from."""
+    """Name of the body."""
     tuned: str
     """The task."""
 

@@ -76,17 +76,20 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
             rows.append({"query_id": query, **document, "score": -rank})
     if not rows:
         raise DataError(path, f"{_EXPECTED}; got none")
+    # All rows have the same keys and types, so that polars can tell the columns from the first.
     frame = pl.DataFrame(rows, infer_schema_length=1)
     repeated = frame.filter(~pl.struct("query_id", "doc_id").is_first_distinct())
     if repeated.height:
         query, doc = repeated.select("query_id", "doc_id").row(0)
         raise DataError(path, f"document {doc!r} occurs twice for query {query!r}")
+    # A document may be a candidate of several queries; its text is repeated for each of them.
     docs = frame.select("title", "text", id="doc_id")
     docs = docs.unique("id", keep="first", maintain_order=True)
     files = [str(path)]
     judgments = pl.DataFrame(schema=_QRELS_SCHEMA)
     if qrels is not None:
         files.append(str(qrels))
+        # `read_qrels` adds the line of each judgment in its file, which a collection does not hold.
         judgments = read_qrels(qrels).drop("line")
     collection = Collection(
         docs=docs,
@@ -94,12 +97,17 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
         qrels=judgments,
         spec={"candidates": str(path), "files": files},
     )
-    spec = {"ranker": str(path), "file": str(path)}
-    return collection, Run.from_frame(frame, queries=list(queries), spec=spec)
+    # The file does not name its ranker, so the run is named by the file.
+    run_spec = {"ranker": str(path), "file": str(path)}
+    return collection, Run.from_frame(frame, queries=list(queries), spec=run_spec)
 
 
 def holds_texts(path: Path) -> bool:
-    """Return whether a file looks like candidates with texts, and not like a run in JSON."""
+    """Return whether a file looks like candidates with texts, and not like a run in JSON.
+
+    A JSON list is taken for candidates. An object may be a run (``{query: {document: score}}``),
+    so it must have a key of candidates near its start.
+    """
     start = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"["):
         return True
@@ -107,7 +115,10 @@ def holds_texts(path: Path) -> bool:
 
 
 def _records(path: Path) -> Iterator[Any]:
-    """Yield the values of a JSON list, or of JSON lines."""
+    """Yield the values of a JSON list, or of JSON lines.
+
+    An object with the same key twice is refused, because orjson silently keeps the last value.
+    """
     data = read_bytes(path).removeprefix(b"\xef\xbb\xbf").rstrip()
     try:
         if data.lstrip().startswith(b"["):
@@ -148,6 +159,7 @@ def _candidate_list(record: Any) -> _CandidateList | None:
 
 def _document(hit: Mapping[str, Any]) -> dict[str, str] | None:
     """Read the document of a hit; None if it has no id or no text."""
+    # Later versions of rank_llm put the texts into an object of their own, ``doc``.
     doc = hit.get("doc", hit)
     doc = doc if isinstance(doc, Mapping) else {}
     text = next((doc[name] for name in _TEXT_NAMES if isinstance(doc.get(name), str)), None)

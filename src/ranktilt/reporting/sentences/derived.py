@@ -1,11 +1,18 @@
 """Find the function that puts a result, or a part of one, in words.
 
-The tables name functions by ``module:function``, and a module is imported when its words are asked
-for, so that showing one kind of result does not load the sentences of all.
+A saved file holds the fields of a result, and besides them *derived* values: sentences and
+properties that follow from the fields, for readers of the file who do not have RankTilt.
+
+The tables name functions by ``module:function``, by the class of the record that they describe. A
+module is imported when its words are needed, so that showing one kind of result does not load the
+sentences of all. Some classes are parts of a result: ``Controlled`` is a tilt under one control of
+an audit, and ``UnmatchedCall`` a call in a replayed log that fits no query. A ``Bench`` compares
+ways to mitigate a tilt.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -40,7 +47,7 @@ _DERIVED = {
     "TrainingStudy": "training_study:derived_words",
     "UnmatchedCall": "notes.comparisons:derived_unmatched_words",
 }
-"""Function for the words that a file holds, by the class of a result or of its part."""
+"""Function for the derived values of a record in a saved file, by the record's class."""
 _LEADING = {
     "Bench": "mitigation.mitigate:leading_finding",
     "CitationAudit": "citing.cite:leading_finding",
@@ -57,7 +64,7 @@ _LEADING = {
     "SequentialAudit": "sequential:leading_finding",
     "TrainingStudy": "training_study:leading_finding",
 }
-"""Function for the finding that a result is headed by, by the class of the result."""
+"""Function for the finding that heads the report on a result, by the result's class."""
 _SENTENCES = {
     "ChangeVerdict": "comparison.compare:change_verdict_sentence",
     "Mismatch": "notes.comparisons:mismatch_words",
@@ -65,43 +72,49 @@ _SENTENCES = {
     "ProbeResult": "explaining.probes:probe_summary",
     "Verdict": "verdicts:verdict_sentence",
 }
-"""Function for the sentence of a verdict, a mismatch or a probe's finding, by its class."""
+"""Function for the sentence of a verdict, a mismatch or a probe's result, by its class."""
 
 
 def derived(record: Any) -> dict[str, Any]:
-    """Return the words that a file holds of a result, or of a part of it, besides the fields.
+    """Return the derived values of a result, or of a part of it, by their keys in a saved file.
 
-    They follow from the fields, and are not read back. Most parts have none.
+    They are not read back from the file. Most parts have none.
     """
-    if isinstance(record, Note):
-        note_words: dict[str, Any] = _function("notes:derived_words")(record)
-        return note_words
-    name = type(record).__name__
-    if name not in _DERIVED:
+    path = "notes:derived_words" if isinstance(record, Note) else _path(record, _DERIVED)
+    if not path:
         return {}
-    words: dict[str, Any] = _function(_DERIVED[name])(record)
-    return words
+    values: dict[str, Any] = _function(path)(record)
+    return values
 
 
 def leading_finding(result: Any) -> Finding:
-    """Return the finding that a result is headed by."""
-    name = type(result).__name__
-    if name not in _LEADING:
+    """Return the finding that heads the report on a result."""
+    path = _path(result, _LEADING)
+    if not path:
+        # Results of other classes describe something, and compare nothing.
         return Finding(kind="described", sentence="Nothing was compared.")
-    finding: Finding = _function(_LEADING[name])(result)
+    finding: Finding = _function(path)(result)
     return finding
 
 
 def sentence(record: Any) -> str:
-    """Return a verdict, a note, or what a probe found in words."""
-    if isinstance(record, Note):
-        note_sentence: str = _function("notes:note_sentence")(record)
-        return note_sentence
-    words: str = _function(_SENTENCES[type(record).__name__])(record)
-    return words
+    """Return the sentence of a note, or of a record whose class is in the table of sentences."""
+    is_note = isinstance(record, Note)
+    path = "notes:note_sentence" if is_note else _SENTENCES[type(record).__name__]
+    record_sentence: str = _function(path)(record)
+    return record_sentence
+
+
+def _path(record: Any, table: Mapping[str, str]) -> str:
+    """Return the path of the function that a table has for a record; empty if it has none."""
+    return table.get(type(record).__name__, "")
 
 
 def _function(path: str) -> Any:
-    """Import a function of this room by its module and name."""
+    """Import the function at ``module:function`` in `ranktilt.reporting.sentences`.
+
+    Type checkers do not see the type of what is imported by name, so callers declare the type of
+    what it returns.
+    """
     module, _, name = path.partition(":")
     return getattr(import_module(f"ranktilt.reporting.sentences.{module}"), name)

@@ -46,12 +46,23 @@ class RepeatColumn:
 def repeat_column(names: Sequence[str], choices: Mapping[str, str] = {}) -> RepeatColumn | None:
     """Return the column that may number repeats; None if there is no such column.
 
-    `names` are the columns of the file. `choices` has those that the user names, by their content;
-    `UserError` if the one for ``repeat`` is no column.
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the file; the name is empty where a column has no heading.
+    choices : mapping of str to str, optional
+        Columns that the user names, by what they hold: ``{"repeat": "run"}`` for
+        ``FILE:repeat=run``.
+
+    Raises
+    ------
+    UserError
+        If the file has no column of the name that the user chose for ``repeat``.
     """
     if REPEAT in choices:
         if choices[REPEAT] not in names:
-            raise unknown_name("column", choices[REPEAT], filter(None, names))
+            headings = [name for name in names if name]
+            raise unknown_name("column", choices[REPEAT], headings)
         return RepeatColumn(name=choices[REPEAT], is_certain=True)
     # Reversed, so that the first of several columns with one spelling counts.
     by_snake_case = {snake_case(name): name for name in reversed(names)}
@@ -78,19 +89,21 @@ def repeat_labels(path: Path, entries: pl.DataFrame, column: RepeatColumn) -> pl
     Raises
     ------
     DataError
-        If a column that numbers repeats for certain lacks a value, or no query has two of its
-        values. If it may as well name systems, and a document comes twice for a query.
+        If the column numbers repeats for certain, but lacks a value, or no query has two of its
+        values. Also if the column may number repeats or name systems, and some query has the same
+        document twice: then its entries are not one ranking, and the file must say what they are.
     """
     labels = entries[REPEAT]
     values = labels.drop_nulls().unique(maintain_order=True)
+    # With a single value every query was ranked once, whatever the column is called.
     if len(values) < 2:
         return None
     if labels.null_count():
         if not column.is_certain:
             return None
-        row = int(labels.is_null().arg_max() or 0)
+        index = labels.is_null().to_list().index(True)
         raise DataError(
-            path, f"entry {row + 1}: no value in column {column.name!r}, which numbers repeats"
+            path, f"entry {index + 1}: no value in column {column.name!r}, which numbers repeats"
         )
     counts = entries.group_by("query_id", maintain_order=True).agg(pl.col(REPEAT).n_unique())
     repeated_queries = counts.filter(pl.col(REPEAT) > 1)["query_id"]
@@ -100,10 +113,11 @@ def repeat_labels(path: Path, entries: pl.DataFrame, column: RepeatColumn) -> pl
             f"repeats must answer the same queries, and no query has two values of "
             f"{column.name!r}; remove that column if these are no repeats",
         )
+    # Systems seldom have names that differ only in a number, so numbered values are repeats.
     if column.is_certain or (len(repeated_queries) and _are_numbered(values.to_list())):
         return labels
-    # If no document comes twice, the column says something else, such as the first stage that
-    # retrieved each document.
+    # If no document comes twice, each query has one ranking, and the column says something else
+    # of its entries, such as which of several retrievers returned the document.
     has_repeated_document = entries.select("query_id", "doc_id").is_duplicated().any()
     if not len(repeated_queries) or not has_repeated_document:
         return None

@@ -101,9 +101,9 @@ def _best_first(audit: JudgeAudit) -> list[Agreement]:
 
 
 def _standing_chart(judges: Contest) -> IntervalChart:
-    """Draw the agreement of each judge, in the colour of whether it is shown to be worse.
+    """Draw the agreement of each judge; colours tell judges that are worse than the best.
 
-    Without a test of the judges against each other, they have no colour.
+    There are no colours if the judges were not tested against each other.
     """
     worse = {standing.judge for standing in judges.worse}
     standings = (judges.best, *judges.indistinct, *judges.worse)
@@ -207,7 +207,7 @@ def _comparison_table(audit: JudgeAudit) -> Table:
 
 
 def _comparison_cell(row: JudgeComparison) -> Cell:
-    """Return the cell of the difference of two judges, with a star where it is shown."""
+    """Return the cell of the difference of two judges, with a star if corrected p is below .05."""
     difference = Estimate(row.difference, row.low, row.high)
     return estimate_cell(difference, partial(signed, digits=2), "*" if row.is_shown else "")
 
@@ -312,7 +312,7 @@ def _weakness_table(audit: JudgeAudit) -> Table:
 
 
 def _raised_cell(weakness: Weakness) -> Cell:
-    """Return the cell of by how much an edit raises the grade, on average."""
+    """Return the cell of the mean difference that an edit makes to the grade."""
     edit = weakness.edit
     gap = Estimate(edit.gap, edit.low, edit.high)
     return estimate_cell(gap, partial(signed, digits=2))

@@ -85,7 +85,7 @@ class _TiltRow:
 
     @property
     def difference(self) -> Cell:
-        """The difference, with a star where it is shown."""
+        """The difference, with a star where its corrected p is below .05."""
         return estimate_cell(self.tilt.difference, _two_decimals, "*" if self.tilt.is_shown else "")
 
 

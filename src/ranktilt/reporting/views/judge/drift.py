@@ -1,7 +1,10 @@
-"""The document of a comparison of judges: what a new judge does differently from an old one.
+"""The report on a comparison of judges: what a new judge does differently from an old one.
 
-Both grade the same *pairs* of query and document. A *change* is new − old of one number: agreement
-with humans, mean grade, grade gap between two sources, or order of systems (retrieval runs).
+The report is a `Document`, which is shown as text or as a page. Both judges grade the same *pairs*
+of a query and a text. A *source* is who wrote a text, such as human or an LLM; *twins* are two
+versions of one text, by different sources. *Systems* are the retrieval runs that grades evaluate.
+A *change* is new − old of one number: agreement with humans, mean grade, grade gap between two
+sources, or order of systems.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ _judge_names = attrgetter("judge", "old_judge")
 
 
 def view(drift: JudgeDrift) -> Document:
-    """Return the document of a comparison of judges."""
+    """Return the report on a comparison of judges."""
     notes = note_sentences(drift.notes)
     lead = [pair_sentence(pair) for pair in drift.judges]
     lead += chain.from_iterable(map(order_sentences, drift.judges))
@@ -77,7 +80,8 @@ def view(drift: JudgeDrift) -> Document:
         provenance(drift.spec, notes),
     )
     sentences = [
-        Sentence(finding.sentence, finding.tone, "strong") for finding in drift_findings(drift)
+        Sentence(finding.sentence, finding.tone, emphasis="strong")
+        for finding in drift_findings(drift)
     ]
     return Document(
         kind=_kind(drift),
@@ -85,16 +89,18 @@ def view(drift: JudgeDrift) -> Document:
         sections=sections,
         sentences=tuple(sentences),
         meaning=drift_meaning(drift),
+        # Text has no figures, so a page draws this one when it asks for it.
         first_figure=PageBlocks(make=partial(_first_figure, drift)),
         next_steps=tuple(drift_steps(drift)),
         legend=tuple(_legend(drift)),
         notes=notes,
+        # A page shortens long names in its sentences; these are the names to look for.
         names=tuple(dict.fromkeys(chain.from_iterable(map(_judge_names, drift.judges)))),
     )
 
 
 def _kind(drift: JudgeDrift) -> str:
-    """Return the title of the document, which names the judges or gives their number."""
+    """Return the title of the report, which names the judges or gives their number."""
     if len(drift.judges) > 1:
         return f"{len(drift.judges)} judges, new and old, on the same pairs"
     (pair,) = drift.judges
@@ -105,6 +111,7 @@ def _kind(drift: JudgeDrift) -> str:
 
 def _change_table(drift: JudgeDrift) -> Table:
     """Return the table of every change, with a row for each number of each judge."""
+    # A narrow terminal leaves out the columns with `drop_order` 1 first, then 2 and 3.
     columns: list[ColumnSpec] = [
         (name_column("number"), change_name),
         ("new", number_cells("new", fixed)),
@@ -130,7 +137,7 @@ def _change_table(drift: JudgeDrift) -> Table:
 
 
 def _difference_cell(change: JudgeChange) -> Cell:
-    """Return the cell of a change, with a star where it is shown."""
+    """Return the cell of a change, with a star where its corrected p is below .05."""
     return estimate_cell(change, _two_decimals, "*" if change.kind == "changed" else "")
 
 
@@ -155,7 +162,7 @@ _ORDER_COLUMNS: tuple[ColumnSpec, ...] = (
 
 
 def _pair_tables(drift: JudgeDrift) -> Iterator[Block]:
-    """Yield the table of how many pairs were graded by whom, and that of orders of systems."""
+    """Yield the table of how many pairs each judge graded, and the table of orders of systems."""
     columns: list[ColumnSpec] = [
         (name_column("new judge"), attrgetter("judge")),
         (text_column("old judge"), attrgetter("old_judge")),
@@ -185,7 +192,10 @@ def _same_grade_cell(pair: JudgePair) -> Cell:
 
 
 def _first_figure(drift: JudgeDrift) -> Iterator[IntervalChart]:
-    """Draw every change: coefficients on the first scale, grades on the second."""
+    """Draw the first changes, as many as the first screen has room for.
+
+    Coefficients have the first scale, and grades the second.
+    """
     changes = [change for change in drift.changes if isfinite(change.value)][:MOST_ROWS]
     if not changes:
         return
@@ -200,12 +210,18 @@ def _first_figure(drift: JudgeDrift) -> Iterator[IntervalChart]:
 
 
 def _is_in_grades(change: JudgeChange) -> bool:
-    """Tell whether a change is in grades; the others are of coefficients."""
+    """Tell whether a change is in grades: of a mean grade, or of a grade gap (``tilt``).
+
+    All others are changes of coefficients.
+    """
     return change.question in ("grade", "tilt")
 
 
 def _chart_row(drift: JudgeDrift, change: JudgeChange, *, has_grade_scale: bool) -> IntervalRow:
-    """Return the row of a change, with a reading on its scale alone."""
+    """Return the row of a change, with its value on one of the scales.
+
+    With `has_grade_scale` the figure has two scales, of which the other one stays empty.
+    """
     mark = IntervalMark(value=change.value, low=change.low, high=change.high)
     text = _two_decimals(change.value)
     if mark.has_interval:

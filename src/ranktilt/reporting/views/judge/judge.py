@@ -100,7 +100,7 @@ def _side_names(audit: JudgeAudit) -> tuple[str, ...]:
 def _sentences(audit: JudgeAudit) -> Iterator[Sentence]:
     """Yield the findings on all judges, the largest first."""
     for finding in judge_findings(audit):
-        yield Sentence(finding.sentence, finding.tone, "strong")
+        yield Sentence(finding.sentence, finding.tone, emphasis="strong")
 
 
 def _source_section(audit: JudgeAudit) -> Iterator[Section]:
