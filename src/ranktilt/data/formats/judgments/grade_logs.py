@@ -82,7 +82,10 @@ LOGS = (
 
 
 def log_of(values: Any) -> GradeLog | None:
-    """Recognise the log of a tool in a JSON value or the values of lines; None if it is none."""
+    """Recognise the log of a tool in a JSON value, or in the values of JSON lines.
+
+    None if the values are no log of a known tool.
+    """
     for log in LOGS:
         samples = log.samples_in(values)
         if not samples or not all(isinstance(sample, Mapping) for sample in samples):
@@ -111,7 +114,7 @@ def read_log(
             query=query_ids,
             document=document_ids,
             grade=grades,
-            noun=f"score of {scorer}",
+            grade_name=f"score of {scorer}",
             lines=lines,
             read_as=f"log of {log.tool}: {query_path}, {document_path}, {scorer}",
         )
@@ -194,7 +197,10 @@ def _grade(sample: Mapping[str, Any], log: GradeLog, scorer: str) -> Any:
 
 
 def require_single_model(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> None:
-    """Refuse a log of promptfoo in which several models graded the same pairs."""
+    """Refuse a log of promptfoo in which several models graded the same pairs.
+
+    A pair of a query and a document can have only one grade.
+    """
     models = dict.fromkeys(
         str(value_at(sample, "provider.id") or value_at(sample, "provider") or "")
         for sample in samples
