@@ -8,9 +8,9 @@ import pytest
 
 from ranktilt.errors import (
     MissingExtra,
+    escape_invisible,
     shorten,
     unknown_name,
-    escape_invisible,
 )
 from ranktilt.optional import forbid_fetching, may_fetch, need
 

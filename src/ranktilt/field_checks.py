@@ -25,7 +25,7 @@ def check_fields(settings: Any, subject: str) -> None:
     subject : str
         Subject of the settings, for the message, such as ``training``.
     """
-    # A class can be hashed, which mypy does not see.
+    # `_limits` caches its result for each class; mypy does not see that a class can be hashed.
     for name, limits in _limits(type(settings)).items():  # type: ignore[arg-type]
         setting = getattr(settings, name)
         values = setting if isinstance(setting, tuple) else (setting,)
@@ -53,7 +53,10 @@ def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> Non
 
 
 def _is_within(value: float, bounds: msgspec.Meta) -> bool:
-    """Tell whether a number is within bounds."""
+    """Tell whether a number is within bounds; infinity never is, even without an upper bound.
+
+    No setting has an exclusive upper bound, so `bounds.lt` is not read.
+    """
     at_least = -math.inf if bounds.ge is None else bounds.ge
     at_most = math.inf if bounds.le is None else bounds.le
     above = -math.inf if bounds.gt is None else bounds.gt
@@ -62,9 +65,9 @@ def _is_within(value: float, bounds: msgspec.Meta) -> bool:
 
 def _range(bounds: msgspec.Meta) -> str:
     """Return bounds in words: ``at least 1 and at most 5``."""
-    lower_bound = f"more than {bounds.gt:g}" if bounds.gt is not None else ""
+    lower_bound = f"more than {bounds.gt:,g}" if bounds.gt is not None else ""
     if bounds.ge is not None:
-        lower_bound = f"at least {bounds.ge:g}"
+        lower_bound = f"at least {bounds.ge:,g}"
     upper_bound = "" if bounds.le is None else f"at most {bounds.le:,g}"
     return " and ".join(filter(None, (lower_bound, upper_bound)))
 
@@ -79,15 +82,15 @@ def _limits(kind: type) -> dict[str, _Limits]:
         choices: list[str] = []
         for component in components:
             if get_origin(component) is Literal:
-                choices += map(str, get_args(component))
+                choices += get_args(component)  # strings in all settings
         limits[name] = _Limits(choices=tuple(choices), bounds=bounds)
     return limits
 
 
 def _components(hint: Any) -> list[Any]:
     """Return a type and all that it is made of: metadata, members of a union, types of a tuple."""
-    components = [hint, *getattr(hint, "__metadata__", ())]
-    if get_origin(hint) is not Literal:  # its arguments are values
+    components = [hint]
+    if get_origin(hint) is not Literal:  # the arguments of `Literal` are values, not types
         for inner_hint in get_args(hint):
             components += _components(inner_hint)
     return components

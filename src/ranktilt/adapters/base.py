@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from ranktilt.errors import unknown_name
 from ranktilt.rankers.base import Ranker
 
-OBJECT_WAYS_ON = (
+OBJECT_ORDER_HINT = (
     'score_order="ascending" (smaller is better, as with distances) or "rank" (the order of the '
     'results counts) says what they are: rt.ranker(…, score_order="ascending")'
 )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar
 
-from ranktilt.adapters.base import OBJECT_WAYS_ON, ObjectRanker, object_spec
+from ranktilt.adapters.base import OBJECT_ORDER_HINT, ObjectRanker, object_spec
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, join_words, shorten
 from ranktilt.rankers.base import DEPTH
@@ -45,7 +45,7 @@ _EXAMPLES = 3
 """Number of names that an error shows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # the fields of its bases are keyword-only, so `retriever` is the first
 class RetrieverRanker(ObjectRanker, LiveEngine):
     """Ranks by asking a retriever of another library, one call at a time by default.
 
@@ -58,7 +58,7 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
     concurrency: int = field(default=1, kw_only=True)
     """Number of calls that run at the same time."""
 
-    ways_on: ClassVar[str] = OBJECT_WAYS_ON
+    ways_on: ClassVar[str] = OBJECT_ORDER_HINT
     """Advice, at the end of an error, on how to say which scores are better."""
     fixed: ClassVar[tuple[str, ...]] = ("retriever",)
     """Fields that a user cannot set as options."""
@@ -110,15 +110,15 @@ class RetrieverRanker(ObjectRanker, LiveEngine):
 
     def _document_key(self, results: Sequence[Names], collection: Collection) -> str:
         """Return the key under which most results have an id of the collection."""
-        known = set(collection.ids)
-        matches = Counter[str]()
+        known_ids = set(collection.ids)
+        id_counts = Counter[str]()
         for names in results:
             for key, name in names.items():
-                matches[key] += name in known
-        best = max(matches.values(), default=0)
-        if not best:
+                id_counts[key] += name in known_ids
+        most = max(id_counts.values(), default=0)
+        if not most:
             raise self._no_names(results[0], collection)
-        return next(key for key in matches if matches[key] == best)
+        return next(key for key, count in id_counts.items() if count == most)
 
     def _no_names(self, names: Names, collection: Collection) -> UserError:
         """Return the error for results that name no document of the collection."""
@@ -144,11 +144,11 @@ def metadata_names(metadata: Any) -> dict[str, str]:
     """
     if not isinstance(metadata, Mapping):
         return {}
-    others = [
+    other_keys = [
         key for key in metadata if key not in _KEYS and not _NUMBERING.search(str(key).lower())
     ]
     names = {}
-    for key in (*_KEYS, *others):
+    for key in (*_KEYS, *other_keys):
         name = text_of_id(metadata.get(key), numbers=key in _KEYS)
         if name:
             names[f"metadata[{key!r}]"] = name

@@ -475,11 +475,11 @@ class Equivalence(Effect):
     """
 
     margin: float
-    """Largest difference that would not matter, in points."""
+    """Largest difference that would not matter, on the scale of the measure, 0 to 1."""
     p_equivalent: float
     """The larger p of two one-sided paired t tests against ±margin (Schuirmann 1987)."""
     smallest: float
-    """Smallest margin for which these queries would show equivalence, in points."""
+    """Smallest margin for which these queries would show equivalence, on the same scale."""
     outcome: Outcome = "not tested"
     """Verdict of the tests."""
     pairs: int

@@ -1,7 +1,8 @@
 """Tests of equivalence: whether a difference of effectiveness is too small to matter.
 
-A corpus has twins: each document in two versions, of a reference source and of another source. A
-*side* is all versions of one source, and is searched without the other side.
+A *source* is who wrote a document, such as a human or a language model. A corpus has *twins*: two
+versions of a document, one by a reference source and one by another source. A *side* is all
+versions of one source, and is searched without the other side.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_i
 from ranktilt.statistics.permutation import t_test_p
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)  # `==` of arrays is no single truth value
 class EquivalenceTask:
     """Values per query of one ranker and measure on both sides.
 
@@ -27,7 +28,7 @@ class EquivalenceTask:
     """
 
     run: str
-    """Name of the ranker."""
+    """Name of the ranker that made the run."""
     measure: Measure
     """Measure of effectiveness."""
     a: str
@@ -49,18 +50,19 @@ def equivalence_rows(
 ) -> tuple[Equivalence, ...]:
     """Test each task's difference both for equivalence and for a difference.
 
-    Equivalence is tested by two one-sided paired t tests. Its p is not corrected: the claim that
-    *all* rows are equivalent needs every single test to succeed, which keeps the level (Berger
-    1982). The p of the two-sided test of a difference is corrected by Holm over all rows.
+    Equivalence is tested by two one-sided paired t tests. Its p is not corrected for the number of
+    rows. Whoever claims that *all* rows are equivalent needs every single test to succeed. If any
+    row is not equivalent, this happens with a probability of at most `alpha` (Berger 1982). The p
+    of the two-sided test of a difference is corrected by Holm over all rows.
 
     Parameters
     ----------
     tasks : sequence of EquivalenceTask
         Values per query, a task for each row.
     margin : float
-        Largest difference that would not matter, in points.
+        Largest difference that would not matter, on the scale of the measures, 0 to 1.
     alpha : float
-        Level of both tests.
+        Significance level of both tests. Intervals are 95 % intervals, whatever it is.
     """
     rows = correct_p_values([_equivalence(task, margin, alpha) for task in tasks], "holm")
     return tuple(

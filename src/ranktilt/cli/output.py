@@ -168,7 +168,9 @@ class _Terminal:
     def write(self, text: str) -> int:
         """Write a text without control sequences other than colours."""
         parts = _COLOURS.split(text)
-        safe_parts = [part if _COLOURS.fullmatch(part) else escape_invisible(part) for part in parts]
+        safe_parts = [
+            part if _COLOURS.fullmatch(part) else escape_invisible(part) for part in parts
+        ]
         return self._stream.write("".join(safe_parts))
 
 

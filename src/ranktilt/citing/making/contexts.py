@@ -1,8 +1,9 @@
 """The documents that each request shows to a language model: chosen from a run, and ordered.
 
 A *run* lists the documents that were retrieved for each query. A *context* is the documents of one
-request. *Twins* are the two versions of a document, by two groups of sources; in a *swapped*
-context they have exchanged their positions.
+request. A *source* is who wrote a document, such as a human or a language model. *Twins* are two
+versions of a document, written by two sources; in a *swapped* context they have exchanged their
+positions.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Context:
     is_swapped: bool = False
     """Whether the two versions of each document have exchanged their positions."""
     shown_label: ShownLabel = "none"
-    """Which author documents are shown with: none, the true one, or that of the other group."""
+    """The author that is printed with each document.
+
+    None, the true one, or the other of the two groups that are compared.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +50,12 @@ class UnshownEntries:
     without_text: int
     """Number of queries that the collection does not hold, or whose text is empty."""
     without_documents: int
-    """Number of queries whose list has no document to show, such as no twins."""
+    """Number of queries whose list has no document to show, or, if twins are shown, no twins."""
     unknown_documents: int
     """Number of entries of the run whose document the collection does not hold."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)  # it has a dictionary, which cannot be hashed
 class ContextSet:
     """The contexts of all requests, and what was left out."""
 
@@ -74,9 +78,10 @@ def build_contexts(
     """Choose the documents of each query, and order them for each repeat.
 
     A request shows the first documents of the query's list. With twins it shows both versions of
-    the first documents that have two, even if only one was ranked. With drawn versions it shows one
-    version of each document. Where documents tie at the last rank, a hash of the document decides,
-    which is the same for all its versions.
+    the first documents that have two, even if only one was ranked. With drawn versions
+    (`making.draws_versions`) it shows one version of each document, and another in the next repeat.
+    Where documents tie at the last rank, a hash of the document decides, which is the same for all
+    its versions.
 
     Parameters
     ----------
@@ -87,7 +92,7 @@ def build_contexts(
     making : AnswerMaking
         Size and order of contexts, repeats, twins and labels.
     pair : (str, str), optional
-        The two groups whose versions are twins; None if no twins are shown.
+        The two sources whose versions are twins; None if no twins are shown.
 
     Raises
     ------
@@ -100,17 +105,20 @@ def build_contexts(
     twins = None if pair is None else Twins.from_collection(collection, pair)
     versions = DrawnVersions.from_collection(collection) if making.draws_versions else None
     with_text = _known_queries(run, collection)
-    ranked, scores = dict[str, tuple[int, ...]](), dict[str, tuple[float, ...]]()
+    context_size = making.context
+    ranked: dict[str, tuple[int, ...]] = {}
+    # Scores decide the order only where neither twins nor drawn versions are shown.
+    scores: dict[str, tuple[float, ...]] = {}
     queries = with_text[: making.first]  # all where `first` is None
     for query in queries:
         if twins is not None:
-            rows, scores[query] = lists.best(query, None)
-            rows = twins.first_pairs(rows, making.context // 2)
+            known_rows, _scores = lists.best(query, None)
+            rows = twins.first_pairs(known_rows, context_size // 2)
         elif versions is not None:
-            rows, scores[query] = lists.best(query, None)
-            rows = versions.of_first_documents(rows, making.context)
+            known_rows, _scores = lists.best(query, None)
+            rows = versions.of_first_documents(known_rows, context_size)
         else:
-            rows, scores[query] = lists.best(query, making.context)
+            rows, scores[query] = lists.best(query, context_size)
         if rows:
             ranked[query] = tuple(rows)
     if not ranked:
@@ -143,11 +151,16 @@ def _known_queries(run: Run, collection: Collection) -> list[str]:
     if not with_text:
         examples = f"first: {run.queries[0]!r}" if run.queries else "it is empty"
         message = f"no overlap: none of its queries has a text in the collection ({examples})"
-        raise DataError(run.spec.get("file", run.name), message)
+        raise DataError(_file_of(run), message)
     return with_text
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+def _file_of(run: Run) -> str:
+    """Return the file that a run was read from; for a run without a file, its name."""
+    return str(run.spec.get("file", run.name))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # `==` of arrays is no single truth value
 class _RankedLists:
     """A run's lists as rows of a collection; an entry is a document in the list of a query."""
 
@@ -156,24 +169,26 @@ class _RankedLists:
     scores: np.ndarray
     """Score of each entry."""
     keys: np.ndarray
-    """Number for each row of the collection, which decides between tied documents."""
+    """Number for each row of the collection, by which tied documents are ordered."""
     bounds: dict[str, tuple[int, int]]
     """Index of the first entry of each query, and of the entry after its last."""
 
     @classmethod
     def from_run(cls, run: Run, collection: Collection) -> _RankedLists:
         """Find the rows of a run's documents; `DataError` if none is in the collection."""
-        ends = zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)
-        rows = collection_rows(run, collection)[run.docs]
+        bounds = zip(run.offsets[:-1].tolist(), run.offsets[1:].tolist(), strict=True)
+        # A run has each id once, in `run.ids`; `run.docs` has the index of each entry's id there.
+        rows_of_ids = collection_rows(run, collection)
+        rows = rows_of_ids[run.docs]
         if len(rows) and (rows < 0).all():
             first = run.ids[int(run.docs[0])]
             message = f"no overlap: none of its documents is in the collection (first: {first!r})"
-            raise DataError(run.spec.get("file", run.name), message)
+            raise DataError(_file_of(run), message)
         return cls(
             rows=rows,
             scores=run.scores,
             keys=collection.tie_keys(),
-            bounds=dict(zip(run.queries, ends, strict=True)),
+            bounds=dict(zip(run.queries, bounds, strict=True)),
         )
 
     @property
@@ -182,14 +197,16 @@ class _RankedLists:
         return int((self.rows < 0).sum())
 
     def best(self, query: str, count: int | None) -> tuple[list[int], tuple[float, ...]]:
-        """Return rows and scores of the `count` best documents of a query; None for all."""
-        low, high = self.bounds[query]
-        rows, scores = self.rows[low:high], self.scores[low:high]
+        """Return rows and scores of the best documents of a query.
+
+        These are `count` documents, or all if it is None. There are more than `count` if versions
+        of one document tie at the last rank.
+        """
+        start, end = self.bounds[query]
+        rows, scores = self.rows[start:end], self.scores[start:end]
         is_known = rows >= 0
         rows, scores = rows[is_known], scores[is_known]
-        most = len(rows) if count is None else count
-        # Versions that tie at the last rank have one key and come together, even beyond `count`.
-        best = top_k(scores, self.keys[rows], most)
+        best = top_k(scores, self.keys[rows], len(rows) if count is None else count)
         return rows[best].tolist(), tuple(scores[best].tolist())
 
 
@@ -201,7 +218,8 @@ def _ordered_contexts(
 ) -> Iterator[Context]:
     """Yield the contexts of each query and repeat: in both orders of twins, and with each label.
 
-    `ranked` has the documents of each query, and `scores` their scores in the run.
+    `ranked` has the documents of each query, and `scores` their scores in the run, which are not
+    needed with twins.
     """
     for (query, rows), repeat in product(ranked.items(), range(1, making.repeats + 1)):
         rng = random.Random(f"{making.order_seed} {query} {repeat}")
@@ -210,14 +228,18 @@ def _ordered_contexts(
         elif twins is None:
             order = _by_score(rows, scores[query], rng)
         else:
+            # Documents stay as the run ranks them. Which of two twins comes first is random,
+            # because a ranker may favour one of their sources.
             order = twins.randomly_ordered(rows, rng)
-        orders = [order] if twins is None else [order, twins.with_exchanged_positions(order)]
-        for (is_swapped, documents), label in product(enumerate(orders), making.shown_labels):
+        orders = [(False, order)]
+        if twins is not None:
+            orders.append((True, twins.with_exchanged_positions(order)))
+        for (is_swapped, documents), label in product(orders, making.shown_labels):
             yield Context(
                 query=query,
                 repeat=repeat,
                 rows=tuple(documents),
-                is_swapped=bool(is_swapped),
+                is_swapped=is_swapped,
                 shown_label=label,
             )
 
@@ -238,7 +260,7 @@ def _drawn_contexts(
 def _by_score(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
     """Return documents by falling score, tied ones in random order.
 
-    If ids decided between tied documents, one group might always come first.
+    If ids decided between tied documents, those of one source might always come first.
     """
     tie_breakers = [rng.random() for _row in rows]
     order = sorted(range(len(rows)), key=lambda index: (-scores[index], tie_breakers[index]))

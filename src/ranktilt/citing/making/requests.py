@@ -1,7 +1,7 @@
 """Prepare the requests for answers, before any is sent: contexts, labels and prompt.
 
 A *context* is the documents that one request shows to a language model. *Twins* are two versions of
-a document, by two groups of sources. A *label* is the author that a document is shown with.
+a document, written by two sources. A *label* is the author that a document is shown with.
 """
 
 from __future__ import annotations
@@ -148,9 +148,10 @@ def prepare_answers(
             text=document_lines(
                 texts.gather(list(context.rows)).to_list(), _authors(context, groups, pair)
             ),
-            title=one_line(queries[context.query]),  # generation has the title of a document here
-            answer_index=context.repeat
-            - 1,  # makes repeats with the same prompt different requests
+            # Other tasks have the title of a document here.
+            title=one_line(queries[context.query]),
+            # Repeats with the same prompt would otherwise be the same request.
+            answer_index=context.repeat - 1,
         )
         tasks.append(task)
     return AnswerRequests(

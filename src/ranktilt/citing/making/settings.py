@@ -1,7 +1,8 @@
 """Options for how a language model is asked for answers with citations.
 
 A *context* is the documents that one request shows. *Twins* are two versions of a document, written
-by two groups of sources. A *label* is the author that a document is shown with.
+by two sources, such as a human and a language model. A *label* is the author that a document is
+shown with.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from ranktilt.errors import UserError, refuse_twice
 from ranktilt.generation.settings import ATTEMPTS_PER_ANSWER, GenerationSettings
 
 ShownLabel = Literal["none", "true", "swapped"]
-"""Which author a document is shown with: none, the true one, or that of the other group."""
+"""The author that is printed with each document.
+
+None, the true one, or the other of the two groups that are compared.
+"""
 SHOWN_LABELS: tuple[ShownLabel, ...] = get_args(ShownLabel)
 """All choices of `ShownLabel`."""
 Order = Literal["shuffled", "ranked"]
@@ -45,7 +49,7 @@ class AnswerMaking(GenerationSettings):
     draws_versions: bool = False
     """Whether one version of each document of a designed collection is drawn for each repeat."""
     shown_labels: tuple[ShownLabel, ...] = _WITHOUT_LABEL
-    """Which author each document is shown with; with several, a query is asked once with each."""
+    """The author that is printed with each document; a query is asked once with each choice."""
     order_seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Random seed of the order."""
     temperatures: tuple[Annotated[float, msgspec.Meta(ge=0)], ...] = (0.0,)

@@ -1,4 +1,7 @@
-"""Twins, the two versions of a document by two groups of sources, for prompts that show both."""
+"""Twins, the two versions of a document by two sources, for prompts that show both.
+
+A *source* is who wrote a document, such as a human or a language model.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ranktilt.data.runs.run import codes
 from ranktilt.errors import UserError
 
 Pair = tuple[str, str]
-"""Two groups, a and b, whose versions of one document are twins."""
+"""Two sources, a and b, whose versions of one document are twins."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -21,7 +24,7 @@ class Twins:
     twin_of: dict[int, int]
     """Row of the other version, by the row of a version."""
     rows_of_a: frozenset[int]
-    """Rows of the versions of group a."""
+    """Rows of the versions of source a."""
 
     @classmethod
     def from_collection(cls, collection: Collection, pair: Pair) -> Twins:
@@ -41,7 +44,7 @@ class Twins:
     def first_pairs(self, rows: Sequence[int], count: int) -> list[int]:
         """Return both versions of the first `count` documents of `rows` that have two.
 
-        The version of group a comes first, and then that of group b.
+        The version of source a comes first, and then that of source b.
         """
         versions = list[int]()
         for row in rows:
@@ -62,7 +65,7 @@ class Twins:
         `rows` holds both versions of each document, one after the other.
         """
         order = list[int]()
-        for version in rows[::2]:
+        for version in rows[::2]:  # the first version of each document
             versions = [version, self.twin_of[version]]
             order += versions if rng.random() < 0.5 else versions[::-1]
         return order

@@ -91,7 +91,9 @@ class LabelFile:
         choices = dict(pairs)
         several = choices.pop(_SEVERAL_OPTION, None)
         if several not in (None, FIRST):
-            raise UserError(f"{file}: {unknown_name(f'choice of {_SEVERAL_OPTION}', several, [FIRST])}")
+            raise UserError(
+                f"{file}: {unknown_name(f'choice of {_SEVERAL_OPTION}', several, [FIRST])}"
+            )
         columns = {"doc_id" if key == "id" else key: column for key, column in choices.items()}
         if len(set(columns.values())) + (several is not None) < len(pairs):
             raise UserError(

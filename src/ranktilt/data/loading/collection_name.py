@@ -54,7 +54,9 @@ def choose_split(splits: Collection[str], name: str | None, where: str | Path) -
     if name is None:
         name = next(iter(splits)) if len(splits) == 1 else "test"
     if name not in splits:
-        raise DataError(where, f"{unknown_name('split', name, sorted(splits))}; choose one with --split")
+        raise DataError(
+            where, f"{unknown_name('split', name, sorted(splits))}; choose one with --split"
+        )
     return name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ranktilt.errors import counted, join_words, escape_invisible
+from ranktilt.errors import counted, escape_invisible, join_words
 from ranktilt.generation.answer.answer import AnsweredQueries
 from ranktilt.generation.datacard_sections import (
     counts_section,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ranktilt.errors import counted, join_words, escape_invisible
+from ranktilt.errors import counted, escape_invisible, join_words
 from ranktilt.generation.datacard_sections import (
     counts_section,
     files_section,

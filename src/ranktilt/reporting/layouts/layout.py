@@ -116,7 +116,9 @@ class Layout:
                 f"layout {self.name}: expected one key or two for columns, got {len(self.columns)}"
             )
         if self.derived not in _DERIVATIONS:
-            raise unknown_name(f"derived cells of layout {self.name}", self.derived, _DERIVATIONS[1:])
+            raise unknown_name(
+                f"derived cells of layout {self.name}", self.derived, _DERIVATIONS[1:]
+            )
 
     def label(self, key: str, value: str) -> str:
         """Return the printed form of a key's value, such as the paper's name of a measure."""

@@ -1,7 +1,9 @@
-"""The papers' names of rankers, measures, collections and the models that wrote texts.
+"""The names that papers on source bias print for rankers, measures, collections and models.
 
-A ranker is a *pipeline* of *stages*, such as ``bm25@100>>monot5:base``, whose first stage retrieves
-documents and whose others re-rank them.
+Tables in a paper's layout use them: ``bm25>>monot5`` becomes ``BM25+monoT5``. A ranker is a
+*pipeline* of *stages*, such as ``bm25@100>>monot5:base``. Its first stage retrieves documents, and
+the others re-rank them. A *source* is who wrote a text, such as a language model. A name here that
+says *run* is that of a ranker: its pipeline, or the file that its results were saved in.
 """
 
 from __future__ import annotations
@@ -22,13 +24,25 @@ from ranktilt.spec import Stage, parse_stages
 NAMES: dict[str, dict[str, str]] = tomllib.loads(
     resources.files("ranktilt.reporting.layouts").joinpath("names.toml").read_text(encoding="utf-8")
 )
-"""The papers' names by what they are of: keys, rankers, models, measures, and so on."""
+"""The sections of ``names.toml``, such as ``rankers`` and ``measures``.
+
+Each has the papers' names by our names.
+"""
 _DEFAULT_CHECKPOINTS = {"monot5": "base", "monobert": "large"}
 """Checkpoint of a ranker that is named without one."""
 _RENAMED_MEASURE = re.compile(r"^(nDCG|AP|RR|R)(?=[@(]|$)")
-"""The beginning of a measure that has another name in the papers."""
+"""The beginning of a measure that has another name in the papers.
+
+A cutoff (``nDCG@10``) or parameters (``AP(rel=2)``) may follow it.
+"""
 _SAVED_RUN = re.compile(
-    r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?'
+    r"""
+    (?:replay:)?"?                             # the ranker that returns a saved run, or no ranker
+    (?:[^>"]*[/\\])?                           # folders
+    ([^/\\>"]+?)                               # the file's name without its endings
+    (?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?
+    """,
+    re.VERBOSE,
 )
 """The path of a file with a saved run; its group is the file's name without endings."""
 
@@ -59,21 +73,23 @@ def _pipeline_name(run: str) -> str:
         return saved_run[1]
     try:
         names = [_stage_name(stage) for stage in parse_stages(run)]
-    except UserError:  # the run comes from a file, whose name for it is no notation of stages
+    except UserError:  # a file gives the run a name that is no pipeline, such as ``my best run``
         return run
     return "+".join(names) if all(names) else run
 
 
 def _stage_name(stage: Stage) -> str:
     """Return the papers' name of one stage; empty where they have none."""
+    # The papers' names stand for rankers with their default options.
     if stage.options:
         return ""
     without_depth = str(replace(stage, k=None))
     if without_depth in NAMES["rankers"]:
         return NAMES["rankers"][without_depth]
     checkpoint = stage.argument or _DEFAULT_CHECKPOINTS.get(stage.name)
-    known_model = model(checkpoint, stage.name) if checkpoint else None
-    return NAMES["models"].get(known_model.spec, "") if known_model else ""
+    catalogue_model = model(checkpoint, stage.name) if checkpoint else None
+    # A model's `spec` is its stage as users type it, such as ``dense:ance``.
+    return NAMES["models"].get(catalogue_model.spec, "") if catalogue_model else ""
 
 
 def measure_name(measure: str) -> str:
@@ -87,9 +103,14 @@ def dataset_name(dataset: str) -> str:
 
 
 def generator(source: str) -> tuple[str, str]:
-    """Split the name of a source into its model and its temperature; empty for no temperature."""
-    model_name, degree = split_temperature(source)
-    return model_name, "" if degree is None else temperature(degree)
+    """Split the name of a source into its model and the temperature that it sampled at.
+
+    ``llama-tmp0.2`` gives ``llama`` and ``0.2``. The temperature is empty if the name has none.
+    """
+    model_name, sampling_temperature = split_temperature(source)
+    if sampling_temperature is None:
+        return model_name, ""
+    return model_name, temperature(sampling_temperature)
 
 
 def temperature(value: float) -> str:

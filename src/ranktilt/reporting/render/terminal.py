@@ -63,7 +63,11 @@ class _VisibleConsole(Console):
     ) -> Iterable[Segment]:
         """Return what is printed, with escape sequences in texts made visible."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=escape_invisible(segment.text))
+            yield (
+                segment
+                if segment.control
+                else segment._replace(text=escape_invisible(segment.text))
+            )
 
 
 def print_document(

@@ -42,8 +42,8 @@ from ranktilt.errors import (
     DataWarning,
     UserError,
     counted,
-    join_words,
     error_in_file,
+    join_words,
     shorten,
     unknown_name,
 )

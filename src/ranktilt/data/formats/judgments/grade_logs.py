@@ -20,7 +20,7 @@ from ranktilt.data.formats.responses.hit_fields import pick_path, pick_query, sc
 from ranktilt.data.formats.responses.layouts import has_path
 from ranktilt.data.formats.tables.cells import NumberColumn, json_ids
 from ranktilt.data.formats.tables.column_names import QRELS_COLUMNS
-from ranktilt.errors import DataError, UserError, join_words, error_in_file
+from ranktilt.errors import DataError, UserError, error_in_file, join_words
 
 _LETTER_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Grades of Inspect's letters for correct, incorrect, partly correct and no answer."""
@@ -82,7 +82,10 @@ LOGS = (
 
 
 def log_of(values: Any) -> GradeLog | None:
-    """Recognise the log of a tool in a JSON value or the values of lines; None if it is none."""
+    """Recognise the log of a tool in a JSON value, or in the values of JSON lines.
+
+    None if the values are no log of a known tool.
+    """
     for log in LOGS:
         samples = log.samples_in(values)
         if not samples or not all(isinstance(sample, Mapping) for sample in samples):
@@ -111,7 +114,7 @@ def read_log(
             query=query_ids,
             document=document_ids,
             grade=grades,
-            noun=f"score of {scorer}",
+            grade_name=f"score of {scorer}",
             lines=lines,
             read_as=f"log of {log.tool}: {query_path}, {document_path}, {scorer}",
         )
@@ -194,7 +197,10 @@ def _grade(sample: Mapping[str, Any], log: GradeLog, scorer: str) -> Any:
 
 
 def require_single_model(file: DataFile, log: GradeLog, samples: Sequence[Any]) -> None:
-    """Refuse a log of promptfoo in which several models graded the same pairs."""
+    """Refuse a log of promptfoo in which several models graded the same pairs.
+
+    A pair of a query and a document can have only one grade.
+    """
     models = dict.fromkeys(
         str(value_at(sample, "provider.id") or value_at(sample, "provider") or "")
         for sample in samples

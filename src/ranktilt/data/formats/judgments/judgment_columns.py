@@ -19,7 +19,7 @@ def judgments_of_columns(
     query: pl.Series,
     document: pl.Series,
     grade: NumberColumn,
-    noun: str,
+    grade_name: str,
     lines: Sequence[int] = (),
     read_as: str = "",
     confidence: NumberColumn | None = None,
@@ -37,14 +37,14 @@ def judgments_of_columns(
         Ids of each row; null where there is none.
     grade : NumberColumn
         Grade of each row.
-    noun : str
-        What the file calls a grade.
+    grade_name : str
+        What the file calls a grade, such as ``rating``; messages call it the same.
     lines : sequence of int, optional
         Line of each row; empty if rows are not lines of the file.
     read_as : str, optional
-        How the file was read, for a note.
+        Description of the layout that the file was read as, which the user sees.
     confidence : NumberColumn, optional
-        How sure a judge was of each grade, where the file tells it.
+        How sure a judge was of each grade, if the file has a column of it.
 
     Raises
     ------
@@ -69,12 +69,13 @@ def judgments_of_columns(
     if is_wrong.any():
         row = int(is_wrong.arg_max() or 0)
         prefix = "" if len(lines) else f"judgment {row + 1}: "
-        message = f"{prefix}expected a number as {noun}, got {shorten(grade.raw[row])}"
+        message = f"{prefix}expected a number as {grade_name}, got {shorten(grade.raw[row])}"
         raise DataError(path, message, line=lines[row] if len(lines) else None)
     graded = frame.filter(pl.col("is_graded"))
     if not graded.height:
         raise DataError(
-            path, f"expected judgments, got {counted(frame.height, 'row', 'rows')} without {noun}"
+            path,
+            f"expected judgments, got {counted(frame.height, 'row', 'rows')} without {grade_name}",
         )
     lacks_id = pl.col("query_id").is_null() | pl.col("doc_id").is_null()
     without_id_count = graded.filter(lacks_id).height

@@ -1,4 +1,4 @@
-"""Judgments as Parquet, as ranx and the data sets of the Hugging Face hub hold them."""
+"""Judgments as Parquet, which ranx writes and the data sets of the Hugging Face hub have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ranktilt.data.formats.tables.column_names import (
 from ranktilt.data.formats.tables.parquet import as_parquet
 from ranktilt.errors import UserError, error_in_file
 
-_NEEDED = ("query", "document", "grade")
+_NEEDED_COLUMNS = ("query", "document", "grade")
 """Columns that judgments need."""
 
 
@@ -33,25 +33,26 @@ def read(file: DataFile) -> JudgmentFile:
     with as_parquet(file.path):  # polars' exceptions become a `DataError` that names the file
         # Without `glob=False`, polars reads brackets or a star in the file's name as a pattern.
         frame = pl.read_parquet(file.path, glob=False)
+    valid_names = {**QRELS_COLUMNS, **CONFIDENCE}
     try:
-        columns = find_columns(frame.columns, {**QRELS_COLUMNS, **CONFIDENCE}, file.columns)
-        require_distinct(frame.columns, columns)
-        require_columns(columns, _NEEDED, form="Parquet", names=frame.columns)
+        names_by_column = find_columns(frame.columns, valid_names, file.columns)
+        require_distinct(frame.columns, names_by_column)
+        require_columns(names_by_column, _NEEDED_COLUMNS, form="Parquet", names=frame.columns)
         query, document = (
-            nullable_ids(frame[columns[noun]], f"column {columns[noun]!r}")
-            for noun in ("query", "document")
+            nullable_ids(frame[name], f"column {name!r}")
+            for name in (names_by_column["query"], names_by_column["document"])
         )
     except UserError as error:
         raise error_in_file(file.path, error) from error
     confidence = None
-    if "confidence" in columns:
-        confidence = NumberColumn.from_series(frame[columns["confidence"]])
+    if "confidence" in names_by_column:
+        confidence = NumberColumn.from_series(frame[names_by_column["confidence"]])
     return judgments_of_columns(
         file.path,
         query=query,
         document=document,
-        grade=NumberColumn.from_series(frame[columns["grade"]]),
-        noun=columns["grade"],  # what messages call the grade: the file's name of its column
-        read_as=f"Parquet: {', '.join(columns[noun] for noun in _NEEDED)}",
+        grade=NumberColumn.from_series(frame[names_by_column["grade"]]),
+        grade_name=names_by_column["grade"],
+        read_as=f"Parquet: {', '.join(names_by_column[column] for column in _NEEDED_COLUMNS)}",
         confidence=confidence,
     )

@@ -1,4 +1,7 @@
-"""Judgments as tables with a header: CSV as Quepid exports it, TSV, and Excel's CSV."""
+"""Judgments as tables with a header: CSV, TSV, and Excel's CSV.
+
+Quepid, a tool in which people grade search results, exports such CSV.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ from ranktilt.data.formats.tables.column_names import (
 from ranktilt.data.formats.tables.delimited import LINE_COLUMN, read_named_table
 from ranktilt.errors import UserError, error_in_file
 
-_NEEDED = ("query", "document", "grade")
+_NEEDED_COLUMNS = ("query", "document", "grade")
 """Columns that judgments need."""
-_BEIR_POSITIONS, _TREC_POSITIONS = [0, 1, 2], [0, 2, 3]
-"""Positions of these columns, from 0, in lines of BEIR and of TREC, which `text_qrels` reads."""
+_BEIR_POSITIONS = [0, 1, 2]
+"""Positions of `_NEEDED_COLUMNS`, from 0, in a line of BEIR's judgments."""
+_TREC_POSITIONS = [0, 2, 3]
+"""Positions of `_NEEDED_COLUMNS`, from 0, in a line of TREC's judgments."""
 
 
 def sniff(file: DataFile) -> bool:
@@ -31,43 +36,47 @@ def sniff(file: DataFile) -> bool:
         return False
     if file.columns:
         return True
-    columns = find_columns(file.header, QRELS_COLUMNS)
-    if set(columns) != set(_NEEDED):
+    names_by_column = find_columns(file.header, QRELS_COLUMNS)  # the file's name of each column
+    if set(names_by_column) != set(_NEEDED_COLUMNS):
         return False
     # A table with a score and a rank is a run.
-    if snake_case(columns["grade"]) == "score" and "rank" in find_columns(file.header, RUN_COLUMNS):
+    has_rank = "rank" in find_columns(file.header, RUN_COLUMNS)
+    if snake_case(names_by_column["grade"]) == "score" and has_rank:
         return False
+    # `text_qrels` would not read the confidence.
     if find_columns(file.header, CONFIDENCE):
         return True
     # `text_qrels` reads lines with tabs and these positions, whatever names their header has.
-    positions = [file.header.index(columns[noun]) for noun in _NEEDED]
+    positions = [file.header.index(names_by_column[column]) for column in _NEEDED_COLUMNS]
     return file.separator != "\t" or positions not in (_BEIR_POSITIONS, _TREC_POSITIONS)
 
 
 def read(file: DataFile) -> JudgmentFile:
     """Read a table of judgments."""
     table = read_named_table(file)
-    form = table_name(file.separator)
+    format_name = table_name(file.separator)  # such as ``CSV``
+    valid_names = {**QRELS_COLUMNS, **CONFIDENCE}
     try:
-        columns = find_columns(table.names, {**QRELS_COLUMNS, **CONFIDENCE}, file.columns)
-        require_distinct(table.names, columns)
-        require_columns(columns, _NEEDED, form=form, names=table.names)
+        names_by_column = find_columns(table.names, valid_names, file.columns)
+        require_distinct(table.names, names_by_column)
+        require_columns(names_by_column, _NEEDED_COLUMNS, form=format_name, names=table.names)
     except UserError as error:
         raise error_in_file(file.path, error) from error
     # Excel separates columns by ";" in the languages that write numbers with decimal commas.
     has_decimal_commas = file.separator == ";"
     confidence = None
-    if "confidence" in columns:
-        texts = table.column(columns["confidence"])
+    if "confidence" in names_by_column:
+        texts = table.column(names_by_column["confidence"])
         confidence = NumberColumn.from_texts(texts, has_decimal_commas=has_decimal_commas)
-    query, document, grade = (table.column(columns[noun]) for noun in _NEEDED)
+    names = [names_by_column[column] for column in _NEEDED_COLUMNS]
+    query, document, grade = map(table.column, names)
     return judgments_of_columns(
         file.path,
         query=text_ids(query),
         document=text_ids(document),
         grade=NumberColumn.from_texts(grade, has_decimal_commas=has_decimal_commas),
-        noun=columns["grade"],  # what messages call the grade: the file's name of its column
+        grade_name=names_by_column["grade"],
         lines=table.frame[LINE_COLUMN].to_list(),
-        read_as=f"{form}: {', '.join(columns[noun] for noun in _NEEDED)}",
+        read_as=f"{format_name}: {', '.join(names)}",
         confidence=confidence,
     )

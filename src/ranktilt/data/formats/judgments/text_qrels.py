@@ -37,8 +37,8 @@ class _LineForm:
     """Position of the document's id."""
     grade: int
     """Position of the grade: the last field."""
-    noun: str
-    """Name of the grade in a message."""
+    grade_name: str
+    """What messages call a grade."""
     has_tabs: bool = False
     """Whether tabs separate the fields, and not any blanks."""
 
@@ -56,7 +56,7 @@ _BEIR = _LineForm(
     expected=f"{', '.join(_HEADER)} (3 tab-separated fields)",
     document=1,
     grade=2,
-    noun="score",
+    grade_name="score",
     has_tabs=True,
 )
 """Lines of BEIR, with tabs."""
@@ -64,20 +64,21 @@ _BEIR_WITH_BLANKS = _LineForm(
     expected=f"{', '.join(_HEADER)} (3 fields)",
     document=1,
     grade=2,
-    noun="score",
+    grade_name="score",
 )
 """Lines of BEIR, with any blanks between fields."""
 _TREC = _LineForm(
     expected="query-id, iteration, document-id, grade (4 fields)",
     document=2,
     grade=3,
-    noun="grade",
+    grade_name="grade",
 )
 """Lines of TREC."""
-
-
 _FEWEST_RANKS = 5
-"""Fewest documents of a query by which a last column 1, 2, … has ranks instead of grades."""
+"""Fewest documents of a query from which ranks can be recognised.
+
+If the last column counts 1, 2, … over fewer documents, it may have grades.
+"""
 
 
 def sniff(file: DataFile) -> bool:
@@ -92,7 +93,8 @@ def sniff(file: DataFile) -> bool:
 def read(file: DataFile) -> JudgmentFile:
     """Read judgments; the first line tells whether they are BEIR's or TREC's."""
     path = file.path
-    frames, form = list[pl.DataFrame](), None
+    frames = list[pl.DataFrame]()
+    form: _LineForm | None = None
     for first_line, lines in line_chunks(path):
         text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))
         frame = text.to_frame().with_row_index("line", offset=first_line)
@@ -176,7 +178,7 @@ def _parse(path: Path, frame: pl.DataFrame, form: _LineForm, *, header_line: int
         grade=number.cast(pl.Float64, strict=False),
         second=fields.list.get(1),
     )
-    _require_grades(path, frame, form.noun)
+    _require_grades(path, frame, form.grade_name)
     ids = [pl.when(pl.col(name) != "").then(pl.col(name)) for name in ("query_id", "doc_id")]
     return frame.select(*ids, "grade", "line", "second")
 
@@ -208,9 +210,10 @@ def _refuse_ranks(path: Path, frame: pl.DataFrame) -> None:
         raise DataError(path, message, line=frame["line"][0])
 
 
-def _require_grades(path: Path, frame: pl.DataFrame, noun: str) -> None:
-    """Refuse a grade that is no number; the error calls it `noun` and names the line."""
+def _require_grades(path: Path, frame: pl.DataFrame, grade_name: str) -> None:
+    """Refuse a grade that is no number; the error calls it `grade_name`, and names the line."""
     wrong_rows = frame.filter(whole_or_fractions(frame["grade"]).is_null())
     if wrong_rows.height:
         row = wrong_rows.row(0, named=True)
-        raise DataError(path, f"expected a number as {noun}, got {row['raw']!r}", line=row["line"])
+        message = f"expected a number as {grade_name}, got {row['raw']!r}"
+        raise DataError(path, message, line=row["line"])

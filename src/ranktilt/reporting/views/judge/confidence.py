@@ -1,8 +1,11 @@
-"""The section of an audit of judges on confidence: whether a judge is right when it is sure.
+"""The section on confidence in an audit of judges: whether a judge is right when it is sure.
 
-A judge tells its confidence in each grade, from 0 to 1; it is *right* where it gives the human
-grade. A *calibration curve* has the share of right grades in bins of pairs by their confidence. The
-section also asks whether the grade gap between two sources is larger where a judge is unsure.
+A *judge* is a model that grades *pairs* of a query and a document. It tells its confidence in each
+grade, from 0 to 1, and is *right* where it gives the human grade. A *calibration curve* sorts pairs
+into bins by confidence, and shows the share of right grades in each bin. A *source* is who wrote a
+document, such as a human or a language model. The *grade gap*, or *tilt*, is how much higher a
+judge grades one source than another. The section also asks whether the gap is larger where a judge
+is unsure.
 """
 
 from __future__ import annotations
@@ -70,7 +73,7 @@ class _BinRow:
 
 @dataclass(frozen=True, kw_only=True)
 class _TiltRow:
-    """A row of the table of grade gaps by confidence: those of one judge."""
+    """A row of the table of grade gaps by confidence: the gaps of one judge."""
 
     judge: str
     """Name of the judge."""
@@ -79,7 +82,11 @@ class _TiltRow:
 
     @property
     def source_names(self) -> str:
-        """The two sources, and whether their gap is that of twins or beyond human grades."""
+        """The two sources, and how their gap is measured.
+
+        Twins are two versions of one text by the two sources: the gap is between their grades.
+        Without twins, it is the gap of the judge's grades minus the gap of human grades.
+        """
         basis = "twins" if self.tilt.is_of_twins else "beyond humans"
         return f"{self.tilt.a} − {self.tilt.b}, {basis}"
 
@@ -91,7 +98,7 @@ class _TiltRow:
 
 def _percent(share: Estimate) -> Estimate:
     """Return a share and its interval in percent."""
-    return Estimate(*(100 * end for end in share))
+    return Estimate(value=100 * share.value, low=100 * share.low, high=100 * share.high)
 
 
 def _excess_cell(calibration: Calibration) -> Cell:
@@ -104,6 +111,7 @@ def _error_cell(calibration: Calibration) -> Cell:
     return estimate_cell(_percent(calibration.error), decimal)
 
 
+# A narrow terminal leaves out the columns with `drop_order` 1 first, and then those with 2.
 _BIN_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("confidence"), attrgetter("name")),
     ("mean, %", number_cells("bin.confidence", decimal, scale=100)),
@@ -129,11 +137,16 @@ _TILT_COLUMNS: tuple[ColumnSpec, ...] = (
     (Column("unsure up to", drop_order=2), number_cells("tilt.border", partial(decimal, digits=2))),
     (Column("least sure, %", drop_order=2), number_cells("tilt.share", decimal, scale=100)),
 )
-"""Columns of the table of grade gaps by confidence."""
+"""Columns of the table of grade gaps by confidence.
+
+The first three numbers are gaps: of the grades that the judge is least sure of, of all others, and
+their difference. The last two columns say which grades are the least sure: their highest
+confidence, and their share of all grades.
+"""
 
 
 def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
-    """Yield the section on confidence; nothing where no judge tells its confidence."""
+    """Yield the section on confidence; nothing if no judge tells its confidence."""
     if not audit.calibrations:
         return
     bin_rows = list[_BinRow]()
@@ -144,7 +157,8 @@ def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
         ]
     blocks: list[Block] = [
         make_table("Confidence against the human grade", audit.calibrations, _ERROR_COLUMNS),
-        PageBlocks(make=partial(_curves, audit)),
+        # Only pages show the curves, which are drawn when a page asks for them.
+        PageBlocks(make=partial(_curve_charts, audit)),
         make_table(
             "Calibration curve, in bins of equal count",
             bin_rows,
@@ -165,13 +179,13 @@ def confidence_section(audit: JudgeAudit) -> Iterator[Section]:
 
 
 def _bin_name(confidence_bin: ConfidenceBin) -> str:
-    """Name a bin by its range of confidence: ``0.85 to 0.95``, or ``0.90`` where all is equal."""
+    """Name a bin by its range of confidence: ``0.85 to 0.95``, or ``0.90`` for a single value."""
     low = decimal(confidence_bin.lowest, 2)
     high = decimal(confidence_bin.highest, 2)
     return low if low == high else f"{low} to {high}"
 
 
-def _curves(audit: JudgeAudit) -> Iterator[IntervalChart]:
+def _curve_charts(audit: JudgeAudit) -> Iterator[IntervalChart]:
     """Yield the calibration curve of each judge as a chart with a row for each bin."""
     for calibration in audit.calibrations:
         yield interval_chart(
@@ -184,7 +198,11 @@ def _curves(audit: JudgeAudit) -> Iterator[IntervalChart]:
 
 
 def _curve_row(confidence_bin: ConfidenceBin) -> IntervalRow:
-    """Return the row of a bin: the share of right grades, with the mean confidence as neutral."""
+    """Return a bin's row in the chart: its share of right grades, and its mean confidence.
+
+    Charts draw a black mark at the value that they call neutral. Here it is the mean confidence,
+    which a well calibrated judge's share of right grades would equal.
+    """
     right = _percent(confidence_bin.agreement)
     confidence = 100 * confidence_bin.confidence
     mark = IntervalMark(value=right.value, low=right.low, high=right.high)
@@ -198,10 +216,11 @@ def _curve_row(confidence_bin: ConfidenceBin) -> IntervalRow:
 
 
 def _bin_tone(right: Estimate, confidence: float) -> Tone:
-    """Return the tone of a bin: a warning where the interval excludes the mean confidence.
+    """Return the tone, which decides the colour, of a bin.
 
-    ``unsure`` without an interval. `right` is the share of right grades; both are in percent.
+    It is a warning if the interval excludes the mean confidence. A bin without an interval is
+    ``unsure``. `right` is the share of right grades; both are in percent.
     """
-    if right.low <= confidence <= right.high:
-        return "good"
-    return "warning" if isfinite(right.low) else "unsure"
+    if not isfinite(right.low):
+        return "unsure"
+    return "good" if right.low <= confidence <= right.high else "warning"
