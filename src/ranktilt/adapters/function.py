@@ -71,10 +71,11 @@ class FunctionRanker(ObjectRanker, LiveEngine):
             # A dictionary gives no order to documents with equal scores, so they remain tied, even
             # if a reply has to list them in some order.
             is_unordered = isinstance(answer, Mapping)
-            if is_unordered:
-                hits = self._scores_by_id(answer, query, collection)
-            else:
-                hits = self.read_answer(answer, query)
+            hits = (
+                self._scores_by_id(answer, query, collection)
+                if is_unordered
+                else self.read_answer(answer, query)
+            )
             replies.append(EngineReply(number=number, hits=hits, is_unordered=is_unordered))
         return replies
 
