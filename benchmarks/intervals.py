@@ -445,7 +445,7 @@ def sequential_section(plan: Plan, args: argparse.Namespace) -> str:
     """Count what sequential audits decide where a coin tossed the labels, and where a tilt was
     planted.
     """
-    from ranktilt.auditing.sequential import decided
+    from ranktilt.auditing.sequential import decision_after
 
     rows = []
     for name, (queries, until, number, tilt) in SEQUENTIAL.items():
@@ -474,11 +474,11 @@ def sequential_section(plan: Plan, args: argparse.Namespace) -> str:
                     (
                         look
                         for look in looks
-                        if decided(look, until / 100, sequential.variation) != "inconclusive"
+                        if decision_after(look, until / 100, sequential.variation) != "inconclusive"
                     ),
                     looks[-1],
                 )
-                end.append((decided(last, until / 100, sequential.variation), last.queries))
+                end.append((decision_after(last, until / 100, sequential.variation), last.queries))
         cells = []
         for end in ends:
             decisions, lengths = zip(*end, strict=True)

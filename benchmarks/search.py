@@ -173,9 +173,9 @@ def ours_cosine(folder: Path, args: argparse.Namespace) -> Measured:
 
 def ours_bounded(folder: Path, args: argparse.Namespace) -> Measured:
     """Exact search of ten times as many queries in a memory that is set."""
-    from ranktilt.parallel.memory_limits import MemoryLimits, limited, read_size
+    from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory, read_size
 
-    with limited(MemoryLimits(memory=read_size(ALLOWED))):
+    with limit_memory(MemoryLimits(memory=read_size(ALLOWED))):
         return ours(folder, args, cosine=True, most=MANY)
 
 

@@ -107,9 +107,9 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
         raise UserError(
             f"expected a group on each side of every {SEVERAL}, such as Europe|Asia; got {text!r}"
         )
-    unknown_name = next((name for name in members if name not in known), None)
-    if unknown_name is not None:
-        raise unknown_name(column, unknown_name, known)
+    unknown_group = next((name for name in members if name not in known), None)
+    if unknown_group is not None:
+        raise unknown_name(column, unknown_group, known)
     prefix = OTHERS if is_complement else ""
     return NamedSide(
         name=prefix + SEVERAL.join(members), members=members, is_complement=is_complement
