@@ -207,9 +207,9 @@ class Collection:
         """
         names = dict.fromkeys(map(self.source_named, names))
         known = set(self.sources)
-        unknown_name = next((name for name in names if name not in known), None)
-        if unknown_name is not None:
-            raise self.unknown_source(unknown_name)
+        missing_source = next((name for name in names if name not in known), None)
+        if missing_source is not None:
+            raise self.unknown_source(missing_source)
         excluded = [name for name in self.sources if name not in names]
         if not excluded:
             return self

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ranktilt.data.text.label_values import SEVERAL
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown_name
 
 REST = "rest"
 """Name of the side of all groups that the other side does not have."""
