@@ -105,7 +105,7 @@ MEANT = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_no_table_is_refused_in_one_line(constructor: str, wrong: str) -> None:
     if (constructor, wrong) not in MEANT:
-        one_line(lambda: CONSTRUCTORS[constructor](WRONG[wrong]()))
+        assert one_line(lambda: CONSTRUCTORS[constructor](WRONG[wrong]()))
 
 
 IDS: list[tuple[str, list[Any], list[str] | str]] = [
@@ -251,9 +251,9 @@ def test_options_of_other_types_are_refused() -> None:
         {"score_order": []},
         {"score_order": "up"},
     ):
-        one_line(lambda options=options: Run.from_dict({"q": {"a": 1.0}}, **options))
+        assert one_line(lambda options=options: Run.from_dict({"q": {"a": 1.0}}, **options))
     for spec in (3, [1], "x", None):
-        one_line(lambda spec=spec: Collection(DOCS, QUERIES, QRELS, spec))
+        assert one_line(lambda spec=spec: Collection(DOCS, QUERIES, QRELS, spec))
 
 
 @pytest.mark.parametrize("text", ["1_0", "٣", "infinity", "nan", "0x1", "1e", ""])

@@ -405,6 +405,7 @@ def test_a_word_leads_to_its_meaning_in_a_fold(browser: Browser, pages: dict[str
     browser.open(pages["bench"], width=1280)
     browser.run("document.querySelector('.headline a.term').click()")
     browser.until("document.getElementById('words').open")
+    assert browser.complaints == []
 
 
 def test_mark_of_a_fault_lies_where_its_verdict_comes_from() -> None:
