@@ -35,7 +35,7 @@ from ranktilt.rankers.base import (
 )
 from ranktilt.rankers.candidates import truncated_spec
 from ranktilt.rankers.dense.search import Blocks, Matches, TextCopies, merged
-from ranktilt.rankers.lexical.weighted_search import compiled_search_of_weights
+from ranktilt.rankers.lexical.weighted_search import compiled_matches
 
 TERMS = 512
 """Most terms of a text by default; SPLADE gives a passage some 200."""
@@ -231,16 +231,15 @@ def _search(
             stop = min(start + _TEXTS_AT_ONCE, n)
             postings = _matrix(documents.read(start, stop), size, cosine).T.tocsr()
             additions = _additions(query_weights, postings) * -(-n // _TEXTS_AT_ONCE)
-            search = compiled_search_of_weights(
-                query_weights, postings, k, least=least.copy(), additions=additions
-            )
-            matches = _products(query_weights, postings) if search is None else search.matches()
-            part = []
-            for query, (rows, scores) in enumerate(matches):
-                part.append((rows + start, scores))
-                if search is not None and len(scores) >= k:
-                    least[query] = max(least[query], float(scores[k - 1]))
-            yield part
+            matches = compiled_matches(query_weights, postings, k, least=least, additions=additions)
+            if matches is None:
+                part = list(_products(query_weights, postings))
+            else:
+                part = list(matches)
+                for query, (_, scores) in enumerate(part):
+                    if len(scores) >= k:  # the best score is first
+                        least[query] = max(least[query], float(scores[k - 1]))
+            yield [(rows + start, scores) for rows, scores in part]
             report(label, stop, n)
 
     yield from merged(parts(), len(queries), k)

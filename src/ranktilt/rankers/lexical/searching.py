@@ -92,9 +92,7 @@ class CompiledSearch:
                     depth=depth,
                     least=np.zeros(total),
                 )
-                bounds = [*range(first, last, _QUERIES_A_PART), last]
-                lists = chain.from_iterable(pool.map(search.lists, pairwise(bounds)))
-                for part_sizes, part_docs, part_scores in lists:
+                for part_sizes, part_docs, part_scores in search.lists(first, last, pool):
                     sizes.append(part_sizes)
                     docs.append(part_docs)
                     scores.append(part_scores)
@@ -127,8 +125,13 @@ class PostingSearch:
     """Whether scores are rounded to float32."""
     _of_thread: local = field(default_factory=local, repr=False)
 
-    def lists(self, bounds: tuple[int, int]) -> list[Lists]:
-        """Return the lists of the queries from a first to before a last, in parts."""
+    def lists(self, first: int, last: int, pool: ThreadPoolExecutor) -> Iterator[Lists]:
+        """Yield the lists of the queries from a first to before a last, in parts, by threads."""
+        bounds = [*range(first, last, _QUERIES_A_PART), last]
+        return chain.from_iterable(pool.map(self._lists_of_part, pairwise(bounds)))
+
+    def _lists_of_part(self, bounds: tuple[int, int]) -> list[Lists]:
+        """Return the lists of some queries; in several parts where one buffer cannot hold them."""
         from ranktilt.rankers.lexical.compiled_search import ListBuffer, QueryTerms
 
         queries, size = self.queries, len(self.keys)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import scipy.sparse as sp
 
+from ranktilt.rankers.dense.search import Matches
 from ranktilt.rankers.lexical.compiler import compiler
 from ranktilt.rankers.lexical.searching import PostingSearch
 
-Matches = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
-"""Rows of the texts that are best for one query, and their scores."""
 COMPILED_FROM = 50_000_000
 """Additions of weights from which the compiled search is used.
 
@@ -24,38 +21,19 @@ They take scipy's product of sparse matrices about as long as numba's import.
 """
 _SMALLEST_PRODUCT = 1e-37
 """Product of two weights that float32 holds; a smaller one could become a score of 0."""
-_QUERIES_A_PART = 64
-"""Queries that a thread searches at a time."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class WeightedSearch:
-    """The best texts of each query; those tied with the last one are included."""
-
-    search: PostingSearch
-
-    def matches(self) -> Iterator[Matches]:
-        """Yield texts and scores of each query."""
-        count = self.search.queries.shape[0]
-        bounds = [*range(0, count, _QUERIES_A_PART), count]
-        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            for parts in pool.map(self.search.lists, pairwise(bounds)):
-                for lengths, rows, scores in parts:
-                    ends = np.cumsum(lengths)
-                    for low, high in zip(ends - lengths, ends, strict=True):
-                        yield rows[low:high].astype(np.int64), scores[low:high].astype(np.float32)
-
-
-def compiled_search_of_weights(
+def compiled_matches(
     queries: sp.csr_matrix,
     postings: sp.csr_matrix,
     depth: int,
     *,
     least: npt.NDArray[np.float64],
     additions: int,
-) -> WeightedSearch | None:
-    """Return the compiled search of queries in the postings of texts; None where it cannot be used.
+) -> Iterator[Matches] | None:
+    """Search the postings of texts with compiled code; None where that cannot be used.
 
+    Returns the best texts of each query, the best first, with all that are tied with the last one.
     The compiled search needs numba, enough to do, and weights above 0.
 
     Parameters
@@ -111,7 +89,16 @@ def compiled_search_of_weights(
         least=least,
         is_rounded=True,
     )
-    return WeightedSearch(search=search)
+    return _matches(search)
+
+
+def _matches(search: PostingSearch) -> Iterator[Matches]:
+    """Yield texts and scores of each query."""
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        for lengths, rows, scores in search.lists(0, search.queries.shape[0], pool):
+            ends = np.cumsum(lengths)
+            for low, high in zip(ends - lengths, ends, strict=True):
+                yield rows[low:high].astype(np.int64), scores[low:high].astype(np.float32)
 
 
 def _least(weights: sp.csr_matrix) -> float:
