@@ -236,13 +236,21 @@ def _search(
                 part = list(_products(query_weights, postings))
             else:
                 part = list(matches)
-                for query, (_, scores) in enumerate(part):
-                    if len(scores) >= k:  # the best score is first
-                        least[query] = max(least[query], float(scores[k - 1]))
+                _raise_least_scores(least, part, k)
             yield [(rows + start, scores) for rows, scores in part]
             report(label, stop, n)
 
     yield from merged(parts(), len(queries), k)
+
+
+def _raise_least_scores(least: np.ndarray, part: list[Matches], k: int) -> None:
+    """Raise each query's least wanted score to the score of its `k`-th text in a part.
+
+    A part lists the texts of each query with the best score first.
+    """
+    for query, (_, scores) in enumerate(part):
+        if len(scores) >= k:
+            least[query] = max(least[query], float(scores[k - 1]))
 
 
 def _additions(query_weights: Any, postings: Any) -> int:
