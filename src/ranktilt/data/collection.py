@@ -16,7 +16,7 @@ import polars as pl
 from ranktilt.data.formats.ids import id_texts, ids_of, require_frame, require_mapping, texts_of
 from ranktilt.data.formats.tables.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.data.labels.group_names import group_name
-from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts, release_texts
 from ranktilt.errors import UserError, counted, shorten, unknown_name
 
 T = TypeVar("T")
@@ -233,10 +233,16 @@ class Collection:
             raise unknown_name("text choice", choice, TEXT_CHOICES)
         if choice != "title+text":
             return self.docs[choice].alias("text")
+        return self.memo("texts", self._titled_texts)
+
+    def _titled_texts(self) -> pl.Series:
+        """Return title and text of each document, joined by a space."""
+        if all(_is_text_alone(docs) for docs in self.docs.iter_slices(DOCUMENTS_AT_ONCE)):
+            return self.docs["text"]  # large collections of passages need no second file
         sizes = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum())
         if sizes.sum_horizontal()[0] < LARGE_BYTES:
             return self.docs.select(_JOINED_TEXT)["text"]
-        return self.memo("texts", lambda: mapped_texts(self._joined_texts)["text"])
+        return mapped_texts(self._joined_texts)["text"]
 
     def _joined_texts(self) -> Iterator[dict[str, pl.Series]]:
         """Yield title and text joined by a space, some thousand documents at a time."""
@@ -309,6 +315,7 @@ class Collection:
                 texts = self.docs[block].select(hash_input.alias("key"))["key"]
                 digests = b"".join(map(_tie_digest, texts))
                 keys[block] = np.frombuffer(digests, dtype="<u8")
+        release_texts()
         return keys
 
     def origin_codes(self) -> npt.NDArray[np.int64]:
@@ -355,6 +362,13 @@ class Collection:
 
 _JOINED_TEXT = pl.concat_str("title", "text", separator=" ").str.strip_chars().alias("text")
 """Title and text joined by a space."""
+
+
+def _is_text_alone(docs: pl.DataFrame) -> bool:
+    """Return whether `_JOINED_TEXT` of documents is their text as it is: none has a title."""
+    has_title = (pl.col("title") != "").any()
+    changes = (pl.col("text") != _JOINED_TEXT).any()
+    return not docs.select(has_title).item() and not docs.select(changes).item()
 
 
 def _tie_digest(text: str) -> bytes:

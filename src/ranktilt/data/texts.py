@@ -6,13 +6,16 @@ texts in use take up memory.
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from weakref import WeakSet
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ranktilt.data.cache import cache_folder
@@ -27,6 +30,9 @@ _BYTES = ".bytes"
 """Ending of the file with the bytes of a column's texts."""
 _ENDS = ".ends"
 """Ending of the file with the positions where these texts end."""
+
+_mapped_files = WeakSet[mmap.mmap]()
+"""Files of texts that are mapped into memory now."""
 
 TextBlocks = Iterable[Mapping[str, pl.Series]]
 """Blocks of a few rows, each with its columns of texts by their names."""
@@ -95,8 +101,31 @@ def _mapped_column(path: Path) -> pl.Series:
     data = np.empty(0, dtype=np.uint8)
     if ends[-1]:  # an empty file cannot be mapped
         data = np.memmap(f"{path}{_BYTES}", dtype=np.uint8, mode="r")
+        _mapped_files.add(data.base)  # type: ignore[arg-type]
     # A column of strings in Arrow is the ends of its texts and their bytes. The files are freed
     # with the last table that has a part of the column.
     buffers = [None, ends, data]
     array = c_array_from_buffers(large_string(), len(ends) - 1, buffers, null_count=0)
     return pl.Series(array).alias(path.name)
+
+
+def release_texts() -> None:
+    """Give the memory of all mapped texts back to the system, which reads them again if needed.
+
+    Work that reads every text once calls this afterwards. Otherwise the process would seem to hold
+    all of them until another process needs the memory.
+    """
+    for mapped_file in _mapped_files:
+        _release(mapped_file)
+
+
+def release_array(array: npt.NDArray[Any]) -> None:
+    """Give the memory of an array back to the system if the array is mapped from a file."""
+    if isinstance(array.base, mmap.mmap):
+        _release(array.base)
+
+
+def _release(mapped_file: mmap.mmap) -> None:
+    """Give the memory of a mapped file back to the system, where there is a way to."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        mapped_file.madvise(mmap.MADV_DONTNEED)

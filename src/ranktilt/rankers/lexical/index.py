@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.analyzers import TokenCodes, Vocabulary, analyzer
+from ranktilt.data.texts import release_array, release_texts
 from ranktilt.errors import UserError
 from ranktilt.parallel.executor import executor
 from ranktilt.parallel.memory_limits import index_files_from, memory_limit
@@ -36,6 +37,8 @@ CHUNK, _BYTES_A_CHUNK = 16_384, 64 << 20
 """Most documents of a block, and bytes of text that a block should have."""
 _BYTES_A_POSTING = 64
 """Bytes of memory for a posting while blocks are merged."""
+_MOST_POSTINGS = 1 << 25
+"""Postings that are merged at a time where the memory would allow more; more are no faster."""
 LARGE, STORED = 32 << 20, 4 << 20
 """Bytes of text from which an index must be on disk, and from which it is put there if possible.
 
@@ -96,7 +99,9 @@ def _from_disk(texts: pl.Series, analyzer_name: str) -> Terms:
         vocabulary = Vocabulary(analyzer(analyzer_name), stored.terms)
         return Terms(table=stored.table, vocabulary=vocabulary)
     with folder.writing() as writer:
-        return _build(texts, analyzer_name, writer)
+        built = _build(texts, analyzer_name, writer)
+    release_texts()
+    return built
 
 
 def _build(texts: pl.Series, analyzer_name: str, writer: IndexWriter | None = None) -> Terms:
@@ -161,6 +166,11 @@ class _PostingBlock:
             times=writer.move_to_disk(self.times),
         )
 
+    def release(self) -> None:
+        """Give the memory of arrays that are mapped from files back to the system."""
+        for array in (self.terms, self.sizes, self.rows, self.times):
+            release_array(array)
+
 
 def _draft(
     blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[np.int32]
@@ -185,7 +195,7 @@ def _merged(
     terms.
     """
     starts = [np.concatenate([[0], np.cumsum(block.sizes, dtype=np.int64)]) for block in blocks]
-    most = max(memory_limit() // _BYTES_A_POSTING, 1)
+    most = max(min(memory_limit() // _BYTES_A_POSTING, _MOST_POSTINGS), 1)
     low, n_terms = 0, len(offsets) - 1
     while low < n_terms:
         high = max(int(np.searchsorted(offsets, offsets[low] + most, side="right")) - 1, low + 1)
@@ -201,6 +211,7 @@ def _merged(
             position = np.repeat(shift, sizes) + np.arange(start[last] - start[first])
             rows[position], times[position] = block.rows[span], block.times[span]
             next_free[terms] += sizes
+            block.release()
         yield rows, times
         low = high
 

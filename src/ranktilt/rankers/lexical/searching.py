@@ -29,6 +29,12 @@ _POSTING = 192
 """Bytes of memory for a posting, while it is read and weighed by numpy."""
 _WEIGHED_POSTING = 24
 """Bytes of memory for a posting of `weighed_postings`."""
+_MOST_WEIGHED_POSTINGS = 1 << 26
+"""Postings of `weighed_postings` where the memory would allow more: half a gigabyte of weights.
+
+Groups of queries share frequent terms, which are weighed once more for each group. That takes a
+tenth of the search's time at most.
+"""
 _POSTINGS_A_PART = 131_072
 """Postings to weigh at a time."""
 _QUERIES_A_PART = 64
@@ -80,7 +86,8 @@ class CompiledSearch:
         starts, terms = self.queries.indptr, self.queries.indices
         posting_counts = np.diff(self.table.offsets)
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            for first, last in query_groups(starts, terms, posting_counts, _WEIGHED_POSTING):
+            most = min(memory_limit() // _WEIGHED_POSTING, _MOST_WEIGHED_POSTINGS)
+            for first, last in query_groups(starts, terms, posting_counts, most):
                 needed = np.unique(terms[starts[first] : starts[last]]).astype(np.int64)
                 weighed = weighed_postings(self.table, needed, weigh=weigh, depth=depth, pool=pool)
                 search = PostingSearch(
@@ -250,14 +257,16 @@ def compiled_search(table: PostingTable, queries: sp.csr_array) -> CompiledSearc
 
 
 def query_groups(
-    starts: Ints, terms_of_queries: Ints, sizes: Ints, posting_bytes: int = _POSTING
+    starts: Ints, terms_of_queries: Ints, sizes: Ints, most: int | None = None
 ) -> Iterator[tuple[int, int]]:
     """Yield first and last of consecutive queries whose postings fit into the memory together.
 
     A group has at least one query. `starts` has where each query's terms start in
-    `terms_of_queries`, and `sizes` the number of each term's postings.
+    `terms_of_queries`, `sizes` the number of each term's postings, and `most` the most postings of
+    a group: by default, as many as numpy can weigh within the memory.
     """
-    most = memory_limit() // posting_bytes
+    if most is None:
+        most = memory_limit() // _POSTING
     group_terms: set[int] = set()
     first = postings = 0
     for query, (low, high) in enumerate(pairwise(starts.tolist())):
