@@ -28,8 +28,6 @@ Rows = Callable[[Audit], pl.DataFrame]
 
 SOURCE = "Wang et al., NAACL 2024"
 """The paper, as tables and figures print it."""
-EXPOSURE = "ExposureRatio"
-"""Name of the measure, without its cutoff."""
 _BY_GROUP = pl.col("by").is_not_null() & (pl.col("by") != "source")
 """Rows of an audit by a column other than the source."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from ranktilt.auditing.answer.next_steps import SHOWN, NextStep, StepKind
 from ranktilt.reporting.document import NextCommand
 
-_WORDS: dict[StepKind, str] = {
+_STEP_WORDS: dict[StepKind, str] = {
     "check": "Check that the comparison is fair",
     "explain": "See what goes with it",
     "twins": "See which twin ranks higher",
@@ -32,7 +32,7 @@ def step_words(step: NextStep) -> str:
             f"of ±{SHOWN:g} points four times in five; audit again with more"
         )
     # A control takes a confound away, such as a difference in length, and ranks again.
-    words = _WORDS[step.kind]
+    words = _STEP_WORDS[step.kind]
     return f"{words}, after control {step.control}" if step.control else words
 
 

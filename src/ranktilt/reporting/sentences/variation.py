@@ -12,7 +12,7 @@ from ranktilt.errors import join_words
 from ranktilt.reporting.sentences.grammar import share_of_all
 from ranktilt.statistics.variation import Reason, Variation
 
-_WORDS: Mapping[Reason, str] = {
+_REASON_WORDS: Mapping[Reason, str] = {
     "single": "there is only one document",
     "tied": "all documents have the same score",
     "whole": "all documents are within the first ranks",
@@ -38,7 +38,7 @@ def variation_words(variation: Variation) -> str:
     if not variation.total:
         return "no list contains a document of these groups"
     parts = [
-        f"{_WORDS[reason]} in "
+        f"{_REASON_WORDS[reason]} in "
         f"{share_of_all(number, variation.total, *_UNITS.get(reason, ('list', 'lists')))}"
         for reason, number in variation.fixed.items()
     ]
