@@ -19,7 +19,7 @@ from ranktilt.auditing import confounds
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.controls import CONTROLS, controls
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores

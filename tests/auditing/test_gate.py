@@ -18,8 +18,7 @@ from ranktilt import Audit, Collection, Run, measure
 from ranktilt.auditing.audit import audit as run_audit
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.gate.gate import gate
-from ranktilt.auditing.gate.limit_checks import check_growth, check_loss, check_tilt
-from ranktilt.auditing.gate.result import Gate, GateRow, worst
+from ranktilt.auditing.gate.result import Gate, GateRow, check_growth, check_loss, check_tilt, worst
 from ranktilt.auditing.sequential import (
     BATCH,
     Look,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from ranktilt import Collection, Run, UserError, audit, controls
 from ranktilt.auditing.breakdown import rank_shares
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.grouping.pairs import choose_pairs, grouped_pairs
-from ranktilt.auditing.grouping.twins import are_twins, twin_rows
+from ranktilt.auditing.grouping.pairs import are_twins, choose_pairs, grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Groups
 from ranktilt.data.labels.label_remarks import parts_of_numbers
 from ranktilt.rankers.lexical.bm25 import BM25

@@ -20,11 +20,9 @@ import pytest
 
 from ranktilt import Collection, DataError, PairwiseAudit, Run, UserError, ranker
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.audit import pairwise
-from ranktilt.auditing.pairwise.counts import Counts
+from ranktilt.auditing.pairwise.audit import outcome, pairwise
 from ranktilt.auditing.pairwise.decision_file import read_decisions
-from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
-from ranktilt.auditing.pairwise.outcome import outcome
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Counts, Decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.reporting.headline import headline

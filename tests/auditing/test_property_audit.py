@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.auditing.grouping.properties import is_property
+from ranktilt.auditing.grouping.number_bins import is_property
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.reporting.reload import reload

@@ -17,8 +17,7 @@ import pytest
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_run import JudgedRun, group_values
-from ranktilt.auditing.judgments import Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.auditing.null_distributions import base
 from ranktilt.auditing.null_distributions import pages as page_module
 from ranktilt.auditing.null_distributions import twins as twin_module
@@ -30,8 +29,11 @@ from ranktilt.auditing.null_distributions.base import (
     shuffle_count,
     shuffled_labels,
 )
-from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
-from ranktilt.auditing.null_distributions.judged_labels import judged_labels
+from ranktilt.auditing.null_distributions.judged_documents import (
+    ShuffledRun,
+    judged_labels,
+    null_deltas,
+)
 from ranktilt.auditing.null_distributions.lists import listed_labels
 from ranktilt.auditing.null_distributions.pages import TopRanks, page_labels
 from ranktilt.auditing.null_distributions.twins import signs_of

@@ -17,7 +17,7 @@ from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.data.runs.rank_llm import read_candidates
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
-from ranktilt.rankers.llm.answer_kinds import MISSING, OFF_FORMAT, OK, REPEATED
+from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall
 from tests.rankers.llm.judge import WORDS, Answer, logged, prompt
 from tests.rankers.llm.test_stored_calls import call, one_query

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.gate.limit_checks import check_growth, check_tilt
+from ranktilt.auditing.gate.result import check_growth, check_tilt
 from ranktilt.auditing.pairwise.audit import pairwise
 from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
 from ranktilt.auditing.pairwise.pairs import two_groups
@@ -18,10 +18,10 @@ from ranktilt.judging.judge import judge
 from ranktilt.rankers.base import Ranker, cut
 from ranktilt.rankers.llm.base import returned_input
 from ranktilt.reporting.sentences.explaining.factors import factor_headline
+from ranktilt.reporting.sentences.findings import variation_words
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.notes.base import few_names
 from ranktilt.reporting.sentences.sequential import decision_sentence
-from ranktilt.reporting.sentences.variation import variation_words
 from ranktilt.statistics.variation import Variation
 from tests.auditing.arrays import tilt
 from tests.auditing.test_gate import change

@@ -23,7 +23,7 @@ from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
 from ranktilt.reporting.numbers import probability
-from ranktilt.reporting.sentences.next_steps import step_words
+from ranktilt.reporting.sentences.findings import step_words
 from ranktilt.reporting.sentences.verdicts import conflict_sentence
 from tests.auditing.arrays import answer, tilt, two_group_audit
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE

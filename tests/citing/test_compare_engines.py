@@ -14,7 +14,7 @@ from ranktilt.auditing.comparison.compare import compare
 from ranktilt.citing.cite import cite
 from ranktilt.citing.comparison.difference import difference_spread, engine_tilts
 from ranktilt.citing.comparison.result import CitationComparison
-from ranktilt.citing.questions import QUESTIONS
+from ranktilt.citing.effect import QUESTIONS
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import UserError
 from tests.citing.engines import engine_audit, two_audits, two_engines, write_engines

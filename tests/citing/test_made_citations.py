@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from ranktilt.citing.making.prompt import cite_template, document_lines
 from ranktilt.citing.making.reading import CitationsRead, read_citations
+from ranktilt.citing.making.requests import cite_template, document_lines
 
 TEXTS = (
     "Red apples grow on old trees in autumn.",

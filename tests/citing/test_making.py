@@ -14,8 +14,7 @@ from ranktilt.citing.cite import cite
 from ranktilt.citing.making.audit import cite_session
 from ranktilt.citing.making.contexts import build_contexts
 from ranktilt.citing.making.make import make_answers
-from ranktilt.citing.making.prompt import cite_template
-from ranktilt.citing.making.requests import GroupChoice, prepare_answers
+from ranktilt.citing.making.requests import GroupChoice, cite_template, prepare_answers
 from ranktilt.citing.making.save import save_answers
 from ranktilt.citing.making.session import AnswerSession
 from ranktilt.citing.making.settings import AnswerMaking

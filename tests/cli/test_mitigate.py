@@ -13,7 +13,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.cli.train.arguments import read_amounts
-from ranktilt.cli.train.study_options import read_zero_shot
+from ranktilt.cli.train.study import read_zero_shot
 from ranktilt.training.study_options import ZeroShot
 from tests.cli.conftest import Cli
 from tests.mitigation.planted import answered_folder

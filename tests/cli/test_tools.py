@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 import pytest
 
-import ranktilt.cli.tools.installation as module
+import ranktilt.cli.tools.doctor as module
 from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.data.cache import VectorCache, content_keys
 from ranktilt.data.runs.run import Run

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.data.artifact import read_json
-from ranktilt.data.formats.json_text import key_count, require_single_keys
+from ranktilt.data.formats.json_values import key_count, require_single_keys
 from ranktilt.data.formats.jsonl import read_jsonl
 from ranktilt.data.formats.tables.parquet import read_judgments
 from ranktilt.data.labels.label_table import read_labels

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Run, audit, table
-from ranktilt.cli.audit.output import per_query_csv
+from ranktilt.cli.audit.audit import per_query_csv
 from ranktilt.data.formats.tables.spreadsheet import csv_text, from_cell
 from ranktilt.judging.systems.evaluation_files import read_evaluations
 from ranktilt.reporting.layouts.cells import read_cells

@@ -24,8 +24,7 @@ from ranktilt.data.faults.faults import find_faults
 from ranktilt.data.loading.load import load
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
-from ranktilt.explaining.check import check
-from ranktilt.explaining.check_notes import effectiveness_notes
+from ranktilt.explaining.check import check, effectiveness_notes
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.equivalence import equivalences, split_by_source
 from ranktilt.explaining.text_probes import shared_terms

@@ -32,8 +32,11 @@ from ranktilt.papers.dai.theorem import (
     divergence,
     read_twin,
 )
-from ranktilt.reporting.sentences.explaining.probes import findings_words
-from ranktilt.reporting.sentences.explaining.theorem import sources_sentence, theorem_meaning
+from ranktilt.reporting.sentences.explaining.probes import (
+    findings_words,
+    sources_sentence,
+    theorem_meaning,
+)
 from ranktilt.reporting.views import view
 from tests.llm.server import Server, vector
 from tests.rankers.tiny import language_model

@@ -11,11 +11,11 @@ import pytest
 from ranktilt.data.formats.judgments.qrels import read_judge_qrels, read_qrels, to_tsv
 from ranktilt.errors import DataError
 from ranktilt.judging.calibration import equal_bins, unsure_border
-from ranktilt.judging.calibration_result import Calibration
 from ranktilt.judging.grading.grading import grade, save_grades
 from ranktilt.judging.grading.parsing import parse_confidence, parse_grade
 from ranktilt.judging.grading.settings import Grading
 from ranktilt.judging.judge import judge
+from ranktilt.judging.records import Calibration
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.llm.journal import Journal
 from ranktilt.reporting.sentences.notes import note_sentence

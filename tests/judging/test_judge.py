@@ -16,10 +16,10 @@ from scipy.stats import kendalltau
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError
 from ranktilt.judging.gate import gate_judges
-from ranktilt.judging.grade_gap import twin_grades
 from ranktilt.judging.grades import join_grades, read_grades
 from ranktilt.judging.judge import judge
 from ranktilt.judging.result import JudgeAudit
+from ranktilt.judging.source_results import twin_grades
 from ranktilt.judging.systems.family_preference import families_of
 from ranktilt.judging.systems.powered_estimates import sampled_queries
 from ranktilt.judging.systems.systems import (

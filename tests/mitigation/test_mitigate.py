@@ -37,11 +37,11 @@ from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.baseline import with_depth
 from ranktilt.mitigation.bench import order_questions
 from ranktilt.mitigation.bench_result import RefusedMethod
+from ranktilt.mitigation.levelling import CandidateValues, candidate_values, choose_strengths
 from ranktilt.mitigation.method import FittedMethod, FittingQueries
 from ranktilt.mitigation.mitigate import mitigate
 from ranktilt.mitigation.offset import OffsetMethod
 from ranktilt.mitigation.query_split import QuerySplit, limit_queries, split_queries
-from ranktilt.mitigation.selection import CandidateValues, candidate_values, choose_strengths
 from ranktilt.reporting.sentences.mitigation.mitigate import bench_notes
 from tests.mitigation.planted import DIAL, bench_of, collection, planted
 from tests.refusals import refused

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ranktilt.reporting.sentences.ratios import often_words
+from ranktilt.reporting.sentences.grammar import often_words
 
 
 @pytest.mark.parametrize(

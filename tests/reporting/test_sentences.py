@@ -11,7 +11,7 @@ from ranktilt import table
 from ranktilt.data.artifact import Result
 from ranktilt.data.notes.probes import GapAttributed
 from ranktilt.reporting.sentences import derived
-from ranktilt.reporting.sentences.explaining.attribution import attribution_meaning
+from ranktilt.reporting.sentences.explaining.probes import attribution_meaning
 from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.verdicts import verdict_sentence
 from ranktilt.reporting.views import view

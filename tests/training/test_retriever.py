@@ -22,8 +22,7 @@ from ranktilt.training.batches import EpochRows
 from ranktilt.training.matched_negatives import TextProperties
 from ranktilt.training.mining import EncodedTexts, Miner
 from ranktilt.training.options import RetrieverTraining, TrainedModel
-from ranktilt.training.retriever import score_scale, train_retriever
-from ranktilt.training.trainable import LOSSES, parse_loss
+from ranktilt.training.retriever import LOSSES, parse_loss, score_scale, train_retriever
 from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.refusals import refused
 from tests.toy import collection_of

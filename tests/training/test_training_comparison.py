@@ -13,8 +13,7 @@ from scipy import stats
 from ranktilt import Run, audit
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.training_study import study_headline
-from ranktilt.training.answer_overlap import answer_overlaps
-from ranktilt.training.study_comparison import compare_trainings
+from ranktilt.training.study_comparison import answer_overlaps, compare_trainings
 from ranktilt.training.study_evaluation import Rankings, study_measures
 from ranktilt.training.study_result import BASELINE, TrainingStudy
 from tests.mitigation import planted

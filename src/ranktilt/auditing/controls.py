@@ -22,7 +22,7 @@ from ranktilt.auditing.comparison.tasks import neutral_values
 from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, correct_p_values

@@ -19,9 +19,13 @@ from ranktilt.auditing.label_errors.correct import JudgedSample, correct_labels
 from ranktilt.auditing.list_variation import ListVariation
 from ranktilt.auditing.measure import Measurements
 from ranktilt.auditing.null_distributions.base import NullDistribution, Shuffles, shuffle_count
-from ranktilt.auditing.null_distributions.judged_documents import ShuffledRun, null_deltas
-from ranktilt.auditing.null_distributions.judged_labels import judged_labels
-from ranktilt.auditing.null_distributions.judged_twins import exchange_p, relevant_clusters
+from ranktilt.auditing.null_distributions.judged_documents import (
+    ShuffledRun,
+    exchange_p,
+    judged_labels,
+    null_deltas,
+    relevant_clusters,
+)
 from ranktilt.auditing.numerical_noise import NumericalNoise, numerical_noise
 from ranktilt.auditing.prepare import SHARE, AuditInputs, ComparedPair
 from ranktilt.auditing.repeats.average import average_repeats

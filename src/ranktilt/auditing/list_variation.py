@@ -16,7 +16,7 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_run import JudgedRun
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ints
-from ranktilt.rankers.llm.answer_kinds import READABLE
+from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.statistics.variation import Reason, Variation
 
 

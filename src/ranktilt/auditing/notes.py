@@ -15,10 +15,9 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
-from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.judged_run import JudgedRun
-from ranktilt.auditing.judgments import Judgments
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Count, Note, counts_of
@@ -63,7 +62,7 @@ from ranktilt.data.runs.tied_lists import tied_list_notes
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.ranking import probability_within
 from ranktilt.rankers.candidates import FITTED
-from ranktilt.rankers.llm.answer_kinds import READABLE
+from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 

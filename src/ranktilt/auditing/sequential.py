@@ -18,8 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.grouping.pairs import grouped_pairs
-from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.grouping.pairs import grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of

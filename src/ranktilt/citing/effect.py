@@ -9,16 +9,156 @@ group's *kind*, such as AI pages, and needs ten effective units.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.citing.inference.infer import FEWEST_UNITS
-from ranktilt.citing.questions import QuestionKey
-from ranktilt.measures.citations.base import Scale
+from ranktilt.citing.inference.infer import FEWEST_UNITS, Over
+from ranktilt.measures.citations import cited_words, equal_rank, first_citation, rate, share
+from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Scale
+from ranktilt.measures.citations.funnel import Term
 from ranktilt.statistics.correction import detectable_effect
+
+# The stages of a citation, as data: retrieved, consulted, cited.
+#
+# A page is first retrieved for the query, then consulted (read) by the engine, then cited in the
+# answer. Pages belong to groups. The records here say which share each group has of a stage, what
+# made the share change on the way, and how often pages are cited by the rank at which they were
+# retrieved. `funnel` computes them.
+
+
+Stage = Literal["retrieved", "consulted", "cited", "cited without being retrieved"]
+"""Name of a stage, in code and in files; the last is a part of the cited pages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageShare:
+    """A group's part of the pages of one stage, in percent."""
+
+    stage: Stage
+    """The stage whose pages are counted."""
+    group: str
+    """Name of the group."""
+    value: float
+    """Percent of the pages of this stage, among those of the two groups that are compared."""
+    low: float
+    """Lower end of the 95 % interval; NaN with too few questions."""
+    high: float
+    """Upper end of the 95 % interval."""
+    over: Over
+    """What the interval is over: other questions, or also other units (such as domains)."""
+    pages: int
+    """Number of pages of the group in this stage, once for each answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunnelPart:
+    """A part of the difference between group a's share of citations and of what was retrieved."""
+
+    name: Term
+    """Name of the part; `ranktilt.measures.citations.funnel` defines each."""
+    a: str
+    """Group a, whose share is explained."""
+    b: str
+    """Group that a is compared with."""
+    value: float
+    """Size of the part in percentage points."""
+    low: float
+    """Lower end of the 95 % interval; NaN with too few questions."""
+    high: float
+    """Upper end of the 95 % interval."""
+    over: Over
+    """What the interval is over: other questions, or also other units (such as domains)."""
+    p: float
+    """p of the t test that the part is 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankRate:
+    """How often the pages of a group in a band of ranks are cited."""
+
+    first: int
+    """First rank of the band; 0 for pages that were consulted and not retrieved."""
+    last: int
+    """Last rank of the band that holds a page; 0 for pages that were not retrieved."""
+    group: str
+    """The group whose pages are counted."""
+    value: float
+    """Citation rate, 0 to 1."""
+    low: float
+    """Lower end of the 95 % interval; NaN with too few questions."""
+    high: float
+    """Upper end of the 95 % interval."""
+    over: Over
+    """What the interval is over: other questions, or also other units (such as domains)."""
+    pages: int
+    """Number of pages of the group in this band, once for each answer."""
+
+
+# The questions about citations that an audit answers, and which of them comes first.
+#
+# Answers of an engine cite pages of two groups. A question is a way to compare the groups, such
+# as by their citation rates. Which questions can be answered depends on what is known: the pages
+# that the engine *consulted* (read before it answered), those that were *retrieved* for the
+# query, or which words of an answer a page supports.
+
+
+QuestionKey = Literal["rate", "retrieved rate", "equal rank", "share", "first", "words"]
+"""Short name of a question, in code and in files; `ranktilt.measures.citations` defines each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question about citations, and what must be known to answer it."""
+
+    key: QuestionKey
+    """Short name of the question."""
+    estimate: Callable[[CitationRows], CitationEstimate]
+    """Function that answers the question from the pages of two groups."""
+    needs: Literal["", "consulted", "retrieved", "words"] = ""
+    """What must be known: consulted pages, retrieved pages, or the words that a page supports.
+
+    Empty if the citations are enough.
+    """
+
+
+def _retrieved_rate(rows: CitationRows) -> CitationEstimate:
+    """Return the ratio of citation rates of retrieved pages."""
+    return rate.rate_ratio(rows, rows.is_retrieved)
+
+
+_ORDERED_QUESTIONS = (
+    Question(key="rate", estimate=rate.estimate, needs="consulted"),
+    Question(key="equal rank", estimate=equal_rank.estimate, needs="retrieved"),
+    Question(key="retrieved rate", estimate=_retrieved_rate, needs="retrieved"),
+    Question(key="share", estimate=share.estimate),
+    Question(key="first", estimate=first_citation.estimate),
+    Question(key="words", estimate=cited_words.estimate, needs="words"),
+)
+"""All questions. The first that can be answered is the primary one, which decides the verdict."""
+QUESTIONS: dict[QuestionKey, Question] = {question.key: question for question in _ORDERED_QUESTIONS}
+"""All questions by their key, in the same order.
+
+So the primary question is the citation rate of consulted pages. If these are unknown, it is the
+rate of retrieved pages at equal rank, and if neither are known, the share of citations.
+"""
+
+
+def answerable_questions(rows: CitationRows, *, has_words: bool) -> list[Question]:
+    """Return the questions that these rows can answer; the first is the primary question.
+
+    `has_words` says whether it is known which words of an answer a page supports.
+    """
+    is_known = {
+        "": True,
+        "consulted": bool(rows.is_consulted.any()),
+        "retrieved": bool(rows.is_retrieved.any()),
+        "words": has_words,
+    }
+    return [question for question in QUESTIONS.values() if is_known[question.needs]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +220,7 @@ class CitationEffect:
     """One question about two groups of pages: how much more a is cited than b."""
 
     question: QuestionKey
-    """Key of the question in `ranktilt.citing.questions.QUESTIONS`."""
+    """Key of the question in `ranktilt.citing.effect.QUESTIONS`."""
     a: str
     """Group that a value above neutral favours."""
     b: str

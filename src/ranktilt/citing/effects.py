@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ranktilt.auditing.label_errors.model import LabelModel
-from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.effect import CitationEffect, QuestionKey, answerable_questions
 from ranktilt.citing.inference.infer import FEWEST_UNITS, Spread, estimate_spread
 from ranktilt.citing.inference.these_units import effect_on_these_units
 from ranktilt.citing.label_errors.correct import (
@@ -27,7 +27,6 @@ from ranktilt.citing.label_errors.correct import (
 )
 from ranktilt.citing.label_errors.membership import rates_exchanged_p, share_by_parts
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.citing.questions import QuestionKey, answerable_questions
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 from ranktilt.statistics.correction import correct
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ranktilt.citing.effect import FunnelPart, RankRate, Stage, StageShare
 from ranktilt.citing.inference.infer import PlainSpread, plain_spread
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.citing.stages import FunnelPart, RankRate, Stage, StageShare
 from ranktilt.measures.citations.base import Bools, CitationRows, weighted_share
 from ranktilt.measures.citations.funnel import funnel_terms
 

@@ -37,13 +37,11 @@ from ranktilt.auditing.query_groups.result import (
     TiltVariance,
     query_group_counts,
 )
-from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.effect import CitationEffect, Question, QuestionKey, answerable_questions
 from ranktilt.citing.effects import Exchanges, citation_effects, corrected_effects
 from ranktilt.citing.inference.infer import FEWEST_UNITS, effective_units_by_group
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
-from ranktilt.citing.questions import Question, QuestionKey, answerable_questions
-from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.result import CitationAudit, CitationBreakdown, CitationGroupAnswer
 from ranktilt.data.answers import Answers
 from ranktilt.data.collection import Collection
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows

@@ -38,7 +38,7 @@ import polars as pl
 from msgspec import inspect
 
 from ranktilt.data.files import decode_text, read_bytes, require_path, write_bytes
-from ranktilt.data.formats.json_text import require_single_keys
+from ranktilt.data.formats.json_values import require_single_keys
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.presenter import presenter
 

@@ -11,10 +11,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from ranktilt._version import __version__
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.group_names import group_name
-from ranktilt.data.notes.texts import ProbeLeftOut, ProbeNeedsEncoder
+from ranktilt.data.labels.label_remarks import warn_of_labels
+from ranktilt.data.labels.stated_sources import with_stated_sources
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.groups import DocumentsUnlabelled
+from ranktilt.data.notes.texts import (
+    ProbeLeftOut,
+    ProbeNeedsEncoder,
+    SourceWithoutTwins,
+    TwinsIdentical,
+)
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.attribution import attribute as attribute_gaps
@@ -24,14 +36,62 @@ from ranktilt.explaining.base import (
     TextProbe,
     other_sources,
     reference_of,
+    twin_rows,
     twin_sources,
 )
-from ranktilt.explaining.compared_texts import compared_texts, twin_notes, unlabelled_notes
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.explaining.probe_table import PROBES, probe
 from ranktilt.explaining.vectors import require_encoder
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
+
+# The texts that probes compare: documents by source, or by the groups of another column.
+
+
+def compared_texts(collection: Collection, by: str) -> Collection:
+    """Return the documents that have a group in the column `by`, with this group as their source.
+
+    Probes compare sources (authors). To compare other groups, these take the place of the sources.
+    """
+    if by != "source":
+        return _with_groups_as_sources(collection, by)
+    return with_stated_sources(collection) if collection.sources else collection
+
+
+def _with_groups_as_sources(collection: Collection, by: str) -> Collection:
+    """Put the groups of another column in the place of the sources.
+
+    Documents without a group are left out.
+    """
+    groups = grouping(collection, by)
+    warn_of_labels(groups.remarks)
+    docs = collection.docs.with_columns(
+        source=pl.Series([groups.names[code] for code in groups.code])
+    )
+    return Collection(
+        docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec
+    )
+
+
+def twin_notes(collection: Collection, reference: str) -> Iterator[Note]:
+    """Yield notes on sources without twins, and on twins with the same text.
+
+    Twins are documents of the same origin by the reference and by another source.
+    """
+    texts = collection.docs["text"]
+    for name in other_sources(collection, reference):
+        reference_rows, source_rows = twin_rows(collection, reference, name)
+        if not len(reference_rows):
+            yield SourceWithoutTwins(source=name, reference=reference)
+        identical = int((texts.gather(reference_rows) == texts.gather(source_rows)).sum())
+        if identical:
+            yield TwinsIdentical(source=name, reference=reference, twins=identical)
+
+
+def unlabelled_notes(collection: Collection, by: str) -> Iterator[Note]:
+    """Yield a note if some documents are not compared because they have no source."""
+    if by == "source" and collection.sourceless:
+        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)
 
 
 def explain(

@@ -12,7 +12,7 @@ import msgspec
 
 from ranktilt._version import __version__
 from ranktilt.data.files import cannot_write, read_text, require_folder
-from ranktilt.data.formats.json_text import require_single_keys
+from ranktilt.data.formats.json_values import require_single_keys
 from ranktilt.errors import DataError, UserError
 
 MANIFEST = "manifest.json"

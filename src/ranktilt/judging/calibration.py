@@ -21,10 +21,15 @@ import polars as pl
 
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import ConfidenceUnused
-from ranktilt.judging.calibration_result import Calibration, ConfidenceBin, UnsureTilt
 from ranktilt.judging.grade_means import GradeMean, mean_change
 from ranktilt.judging.kept_grades import PAIR_COLUMNS, KeptGrades
-from ranktilt.judging.records import FEWEST_QUERIES, Estimate
+from ranktilt.judging.records import (
+    FEWEST_QUERIES,
+    Calibration,
+    ConfidenceBin,
+    Estimate,
+    UnsureTilt,
+)
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import interval, resampled_means
 from ranktilt.statistics.correction import correct

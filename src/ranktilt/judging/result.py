@@ -18,7 +18,6 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError
-from ranktilt.judging.calibration_result import Calibration
 from ranktilt.judging.drift.drift import compare_judges
 from ranktilt.judging.drift.match import AuditedJudges
 from ranktilt.judging.drift.result import JudgeDrift
@@ -27,6 +26,7 @@ from ranktilt.judging.kept_grades import KeptGrades, nothing_kept
 from ranktilt.judging.records import (
     Agreement,
     AgreementStatistic,
+    Calibration,
     Estimate,
     FamilyPreference,
     GradeCount,

@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.gate.limit_checks import (
+from ranktilt.auditing.gate.result import (
     LARGEST_DELTA,
+    Outcome,
     check_tilt,
     loss_outcome,
     percent_factor,
+    worst,
 )
-from ranktilt.auditing.gate.result import Outcome, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note

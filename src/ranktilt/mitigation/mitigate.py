@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.grouping.pairs import grouped_pairs
-from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.grouping.pairs import grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES, SHARE

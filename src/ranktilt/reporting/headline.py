@@ -20,8 +20,11 @@ from ranktilt.auditing.effects import conflict_of
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.sentences.comparison.group_standings import display_headline
 from ranktilt.reporting.sentences.derived import leading_finding
-from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
-from ranktilt.reporting.sentences.explaining.theorem import sources_sentence, theorem_findings
+from ranktilt.reporting.sentences.explaining.probes import (
+    attributed_gaps,
+    sources_sentence,
+    theorem_findings,
+)
 from ranktilt.reporting.sentences.findings import Finding, sort_findings
 from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.verdicts import VERDICT_WORDS, conflict_sentence, verdict_sentence

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
+
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.comparison.tasks import change_tasks
@@ -30,9 +32,10 @@ from ranktilt.data.notes.training import (
     MeanOfTrainings,
     OneTraining,
 )
+from ranktilt.data.text.quality import share, term_counts
 from ranktilt.errors import UserError, join_words, refuse_twice
+from ranktilt.explaining.base import Distribution
 from ranktilt.statistics.bootstrap import RESAMPLES
-from ranktilt.training.answer_overlap import answer_overlaps
 from ranktilt.training.study_evaluation import (
     COMPARED_KINDS,
     PRIMARY,
@@ -42,10 +45,50 @@ from ranktilt.training.study_evaluation import (
 from ranktilt.training.study_result import (
     BASELINE,
     KINDS,
+    AnswerOverlap,
     Evaluation,
     TrainedRanker,
     TrainingStudy,
 )
+
+# Measure how many of a query's words are in the relevant documents of each source.
+#
+# A *source* is the author of documents: people or a language model. The documents answer the
+# queries, which are questions.
+
+
+def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
+    """Return the share of a query's distinct words that are in its relevant documents, by source.
+
+    The shares of all pairs of a query and a relevant document are summarised, each between 0 and 1.
+    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find
+    25.5 % in human and 34.6 % in ChatGPT's answers.
+    """
+    docs = collection.docs.select("source", doc_id="id", answer="text")
+    queries = collection.queries.select(query_id="id", query="text")
+    pairs = collection.qrels.filter(pl.col("grade") > 0)
+    pairs = pairs.join(docs, on="doc_id", maintain_order="left")
+    pairs = pairs.join(queries, on="query_id", maintain_order="left")
+    overlaps = []
+    for source in collection.sources:
+        pairs_of_source = pairs.filter(pl.col("source") == source)
+        query_words, _answer_words, shared_words = term_counts(
+            pairs_of_source["query"], pairs_of_source["answer"]
+        )
+        shares = Distribution(name="overlap", values=share(shared_words, query_words))
+        low, median, high = shares.quartiles
+        overlaps.append(
+            AnswerOverlap(
+                source=source,
+                pairs=shares.count,
+                mean=shares.mean,
+                low=low,
+                median=median,
+                high=high,
+            )
+        )
+    return tuple(overlaps)
+
 
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
 """Measures whose Relative Δ is compared."""

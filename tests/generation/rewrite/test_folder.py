@@ -20,9 +20,8 @@ from ranktilt.errors import UserError
 from ranktilt.generation.manifest import require_ours
 from ranktilt.generation.output_folder import one_writer
 from ranktilt.generation.pooling import pool
-from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
-from ranktilt.generation.rewrite.save import save_rewritten
+from ranktilt.generation.rewrite.save import datacard, save_rewritten
 from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.base import Failure
 from ranktilt.llm.journal import Journal

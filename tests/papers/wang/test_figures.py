@@ -5,7 +5,7 @@ after.
 import pytest
 
 from ranktilt import audit, compare
-from ranktilt.papers.wang.ranks import draw_ranks, ranks_of_protected
+from ranktilt.papers.wang.layouts import draw_ranks, ranks_of_protected
 from ranktilt.reporting.layouts.results import cells_of, tables_of
 from ranktilt.reporting.reload import LoadedAudit
 from tests.toy import collection_of, run_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Run, ranker
-from ranktilt.cli.tools.installation import machine
+from ranktilt.cli.tools.doctor import machine
 from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory
 from ranktilt.rankers.lexical import compiler as compilers
 from ranktilt.rankers.lexical import searching

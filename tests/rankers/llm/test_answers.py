@@ -12,7 +12,7 @@ import pytest
 
 from ranktilt import ranker
 from ranktilt.llm.base import Answer
-from ranktilt.rankers.llm.answer_kinds import (
+from ranktilt.rankers.llm.answers import (
     AMBIGUOUS,
     CUT_OFF,
     MISSING,
@@ -21,8 +21,6 @@ from ranktilt.rankers.llm.answer_kinds import (
     REFUSED,
     REPAIRED,
     REPEATED,
-)
-from ranktilt.rankers.llm.answers import (
     Reading,
     published_ranking,
     read_choice,

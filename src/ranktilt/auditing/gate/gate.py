@@ -2,24 +2,297 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
-from ranktilt.auditing.gate.gated_audits import gated_audits
-from ranktilt.auditing.gate.judge import judge
-from ranktilt.auditing.gate.notes import growth_notes
-from ranktilt.auditing.gate.options import GateOptions
-from ranktilt.auditing.gate.result import Gate
-from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.comparison.less_variation import with_less_variation
+from ranktilt.auditing.comparison.match import Match, match
+from ranktilt.auditing.comparison.notes import repeat_count_notes
+from ranktilt.auditing.comparison.tasks import change_tasks, estimand_tasks
+from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
+from ranktilt.auditing.gate.options import EffectKey, GateOptions, Requirements, effect_key
+from ranktilt.auditing.gate.result import (
+    Gate,
+    GateRow,
+    LimitCheck,
+    check_growth,
+    check_loss,
+    check_tilt,
+    effect_gate,
+)
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.label_errors.changes import with_rate_errors
+from ranktilt.auditing.label_errors.notes import correction_notes, observed_notes
 from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import contrast_changes, mean_changes
 from ranktilt.auditing.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.data.labels.label_errors import LabelErrors
-from ranktilt.errors import UserError
+from ranktilt.data.notes.base import Note, notes_within, warnings_of
+from ranktilt.data.notes.comparisons import GrowthIsNoDifference, GrowthsJudgedAlone
+from ranktilt.data.notes.groups import FewQueries, FewQueriesOfGroups
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand
-from ranktilt.measures.margin import Margin, read_margin
-from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.measures.margin import Margin, read_margin, require_unit
+from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES
+
+# The audits that a gate judges: a single audit, or one for each of several sources.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GatedAudit:
+    """An audit, the answers that must pass, and the baseline."""
+
+    audit: Audit
+    """The audit to gate."""
+    requirements: Requirements
+    """Answers that must pass."""
+    baseline: Audit | None
+    """An earlier audit to compare with; None if there is none."""
+
+
+def gated_audits(
+    audit: Audit | SourceAudits,
+    baseline: Audit | SourceAudits | None,
+    *,
+    measures: Iterable[str | Estimand] | None,
+    runs: Iterable[str] | None,
+    pairs: Iterable[Pair] | None,
+    needs_judgments: bool,
+) -> list[GatedAudit]:
+    """Return the audits to gate; several sources are judged separately.
+
+    Parameters
+    ----------
+    audit : Audit or SourceAudits
+        The audit to gate.
+    baseline : Audit, SourceAudits or None
+        An earlier audit of the same kind.
+    measures, runs, pairs : iterable or None
+        What must pass; None for the primary question, all runs and all pairs of groups.
+    needs_judgments : bool
+        Whether effectiveness is judged too.
+
+    Raises
+    ------
+    UserError
+        If something is named that the audit lacks, the baseline is of another kind, or judgments
+        are needed and there are none.
+    """
+    if baseline is not None and type(baseline) is not type(audit):
+        raise UserError(
+            "audit and baseline differ in kind: one covers several sources, the other "
+            "is a single audit"
+        )
+    if isinstance(audit, Audit):
+        audits = {"": audit}  # a single audit has no source
+    else:
+        audits = _audits_by_source(audit, pairs)
+        pairs = None
+    gated = []
+    for source, audited in audits.items():
+        earlier = baseline.audit_of(source) if isinstance(baseline, SourceAudits) else baseline
+        if needs_judgments and not audited.measures:
+            raise UserError("--max-loss needs effectiveness, and this audit has no judgments")
+        requirements = Requirements.from_names(audited, measures=measures, runs=runs, pairs=pairs)
+        gated.append(GatedAudit(audit=audited, requirements=requirements, baseline=earlier))
+    return gated
+
+
+def _audits_by_source(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dict[str, Audit]:
+    """Return the audits of all sources, or of those that `pairs` compare with the reference."""
+    source_of_pair: dict[frozenset[str], str] = {}
+    for compared in audits.sources:
+        source_of_pair[frozenset((audits.reference, compared.source))] = compared.source
+    if pairs is None:
+        return {source: audits.audit_of(source) for source in source_of_pair.values()}
+    by_source = {}
+    for pair in pairs:
+        source = source_of_pair.get(frozenset(pair))
+        if source is None:
+            names = [f"{audits.reference},{known}" for known in source_of_pair.values()]
+            raise unknown_name("pair of groups", ",".join(pair), names)
+        by_source[source] = audits.audit_of(source)
+    return by_source
+
+
+# Changes since a baseline, an earlier audit: the growth of each tilt, and a loss of
+# effectiveness.
+#
+# The growth of a tilt is how much farther from its neutral value it is than in the baseline.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SinceBaseline:
+    """An audit and its baseline, over the queries that both have."""
+
+    matched: Match
+    """The two audits, matched."""
+    options: GateOptions
+    """Limits of the gate."""
+
+    @classmethod
+    def from_audits(cls, audit: Audit, baseline: Audit, options: GateOptions) -> SinceBaseline:
+        """Match the audits; refuse too many queries that only one of them holds."""
+        matched = match(audit, baseline, max_left_out=options.most_left_out)
+        return cls(matched=matched, options=options)
+
+    @property
+    def is_on_common_queries(self) -> bool:
+        """Whether queries that only one of the audits holds are left out."""
+        return self.matched.queries_left_out > 0
+
+    @cached_property
+    def changes(self) -> dict[EffectKey, Change]:
+        """Changes of all answers, each with its groups in both orders."""
+        matched, options = self.matched, self.options
+        resamples, seed = options.resamples, options.seed
+        tilt_tasks = change_tasks(matched, matched.pairs)
+        tilts = contrast_changes(tilt_tasks, resamples=resamples, seed=seed)
+        estimates = contrast_changes(estimand_tasks(matched), resamples=resamples, seed=seed)
+        changes: dict[EffectKey, Change] = {}
+        for change in (*tilts, *with_rate_errors(matched, estimates)):
+            swapped = change.swapped()
+            changes[effect_key(swapped)] = swapped
+            changes[effect_key(change)] = change
+        return changes
+
+    def changes_of(self, effects: Sequence[Effect]) -> list[Change]:
+        """Return how these answers changed; refuse answers that the baseline lacks."""
+        _require_changes(effects, self.changes)
+        return [self.changes[effect_key(effect)] for effect in effects]
+
+    def check_growth(self, change: Change) -> LimitCheck:
+        """Check whether a tilt has grown more than is allowed."""
+        return check_growth(
+            with_less_variation(change, self.matched.new, self.matched.old),
+            self.options.min_effect,
+            is_on_common_queries=self.is_on_common_queries,
+        )
+
+    def loss_rows(
+        self, max_loss: float, *, runs: set[str], measures: frozenset[str]
+    ) -> Iterator[GateRow]:
+        """Yield a row for the effectiveness of each of these runs on each of these measures."""
+        tasks = change_tasks(self.matched, [(ALL, ALL)])
+        options = self.options
+        for change in mean_changes(tasks, resamples=options.resamples, seed=options.seed):
+            if change.run in runs and change.measure in measures:
+                loss = check_loss(change, max_loss, is_on_common_queries=self.is_on_common_queries)
+                yield effect_gate(change, loss)
+
+
+def _require_changes(effects: Sequence[Effect], changes: Mapping[EffectKey, Change]) -> None:
+    """Refuse answers that must pass, but of which no change is known.
+
+    The baseline lacks them, or they are not stored query by query.
+    """
+    for effect in effects:
+        if effect_key(effect) not in changes:
+            known = [f"{run} {measure} {a},{b}" for run, measure, a, b in changes]
+            raise UserError(
+                f"the growth of {effect.run} {effect.measure} {effect.a},{effect.b} is unknown: "
+                "the baseline lacks it, or the audits do not hold it per query; known: "
+                f"{', '.join(dict.fromkeys(known))}"
+            )
+
+
+# Judge one audit by the limits of a gate.
+#
+# A tilt is an answer of the audit; its growth is how much larger it is than in an earlier audit,
+# the baseline.
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedAudit:
+    """A gate's outcome for one audit."""
+
+    rows: tuple[GateRow, ...]
+    """A row for each answer that was checked."""
+    notes: tuple[Note, ...]
+    """Notes of the audit and of its checks."""
+
+
+def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
+    """Judge the tilts of an audit; with a baseline, also their growth and the effectiveness."""
+    effects = gated.requirements.effects
+    checks = _tilt_checks(effects, options.tilt_limit)
+    corrections = (*correction_notes(gated.audit.notes), *observed_notes(effects))
+    warnings = (*warnings_of(gated.audit.notes), *corrections)
+    if gated.baseline is None:
+        rows = [
+            effect_gate(effect, *effect_checks)
+            for effect, effect_checks in zip(effects, checks, strict=True)
+        ]
+        notes = (*warnings, *few_query_notes(effects, warnings))
+        return JudgedAudit(rows=tuple(rows), notes=notes)
+
+    since = SinceBaseline.from_audits(gated.audit, gated.baseline, options)
+    changes = since.changes_of(effects)
+    rows = [
+        effect_gate(effect, *effect_checks, since.check_growth(change))
+        for effect, effect_checks, change in zip(effects, checks, changes, strict=True)
+    ]
+    runs = {effect.run for effect in effects}
+    if options.max_loss is not None:
+        measures = gated.requirements.loss_measures
+        rows += since.loss_rows(options.max_loss, runs=runs, measures=measures)
+    baseline_notes = [note for note in gated.baseline.notes if note not in warnings]
+    warnings = (*warnings, *notes_within(warnings_of(baseline_notes), "baseline", "baseline"))
+    notes = (
+        *warnings,
+        *since.matched.notes,
+        *(note for note in repeat_count_notes(since.matched) if note.run in runs),
+        *few_query_notes([*effects, *changes], warnings),
+    )
+    return JudgedAudit(rows=tuple(rows), notes=notes)
+
+
+def _tilt_checks(effects: Sequence[Effect], limit: Margin | None) -> list[list[LimitCheck]]:
+    """Return a list with the check of each effect.
+
+    The lists are empty if `limit` is None: then only growth or a loss is judged.
+    """
+    if limit is None:
+        return [[] for _ in effects]
+    for question in dict.fromkeys(effect.estimand for effect in effects):
+        require_unit(question, limit, "--max-tilt")
+    return [[check_tilt(effect, limit)] for effect in effects]
+
+
+# Notes of a gate: what its reader should know.
+
+
+def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
+    """Note that growths are no differences of tilts, and that several are not corrected together.
+
+    The growth of a tilt is the difference of both distances from the neutral value.
+    """
+    checks = list(chain.from_iterable(row.checks for row in rows))
+    growths = [check.checked_change for check in checks if check.name == "growth"]
+    notes: list[Note] = []
+    if any(growth is not None and growth.has_growth_apart for growth in growths):
+        notes.append(GrowthIsNoDifference())
+    if len(growths) > 1:
+        notes.append(GrowthsJudgedAlone(comparisons=len(growths)))
+    return notes
+
+
+def few_query_notes(effects: Sequence[Effect], warnings: Sequence[Note]) -> list[Note]:
+    """Note that answers and changes rest on few queries, unless `warnings` say so already."""
+    fewest = min(effect.queries for effect in effects)
+    # Audits by relevance warn for each pair of groups. With fewer than `FEWEST_ROWS` queries there
+    # is no interval, and the warning says something else.
+    has_warned = any(
+        isinstance(note, FewQueries) and (note.queries < FEWEST_ROWS) == (fewest < FEWEST_ROWS)
+        for note in warnings
+    )
+    if fewest < FEW_QUERIES and not has_warned:
+        return [FewQueriesOfGroups(queries=fewest)]
+    return []
 
 
 @names_files

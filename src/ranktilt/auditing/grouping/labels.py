@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.grouping.number_bins import number_groups
-from ranktilt.auditing.grouping.properties import (
+from ranktilt.auditing.grouping.number_bins import (
     grouping_columns,
     is_property,
+    number_groups,
     property_groups,
     property_sides,
 )

@@ -23,8 +23,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.pairwise import ChoicesLeftOut
 from ranktilt.errors import DataError, shorten
 from ranktilt.llm.stored_answers import stored_answer
-from ranktilt.rankers.llm.answer_kinds import UNANSWERED
-from ranktilt.rankers.llm.answers import read_choice
+from ranktilt.rankers.llm.answers import UNANSWERED, read_choice
 
 _LeftOutReason = Literal["groups", "relevance"]
 """Reason why a choice is left out.

@@ -17,11 +17,38 @@ import numpy.typing as npt
 
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
+from ranktilt.errors import unknown_name
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
+
+# The options of a pairwise audit, and their valid values.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseOptions:
+    """Options for counting and testing choices; those of `ranktilt.pairwise`."""
+
+    count_rule: str
+    """How choices are counted, one of `COUNTS`."""
+    margin: float
+    """Largest distance from 50 % that counts as level, in points."""
+    correction: str
+    """Correction for several tests: ``holm`` or ``bonferroni``."""
+    resamples: int
+    """Number of bootstrap resamples."""
+    seed: int
+    """Random seed."""
+
+    def check(self) -> None:
+        """Refuse values that no pairwise audit takes, before a model is asked."""
+        check_resamples(self.resamples)
+        if self.count_rule not in COUNTS:
+            raise unknown_name("rule for counting", self.count_rule, COUNTS)
+
 
 EVEN = 0.5
 """Share that favours nobody, and that shows no position bias."""

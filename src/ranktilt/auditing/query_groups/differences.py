@@ -20,7 +20,7 @@ from ranktilt.auditing.query_groups.result import (
     RestDifference,
     TiltVariance,
 )
-from ranktilt.auditing.repeats.residuals import residuals_by_repeat
+from ranktilt.auditing.repeats.components import residuals_by_repeat
 from ranktilt.auditing.significance import Sample, numbers_of
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.correction import correct

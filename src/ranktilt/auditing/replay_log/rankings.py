@@ -15,8 +15,13 @@ import numpy as np
 
 from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.errors import UserError
-from ranktilt.rankers.llm.answer_kinds import UNANSWERED
-from ranktilt.rankers.llm.answers import END_OF_THOUGHT, Reading, published_ranking, read_ranking
+from ranktilt.rankers.llm.answers import (
+    END_OF_THOUGHT,
+    UNANSWERED,
+    Reading,
+    published_ranking,
+    read_ranking,
+)
 from ranktilt.rankers.llm.stored_calls import CandidateTexts, LoggedCall, MatchedCall
 
 

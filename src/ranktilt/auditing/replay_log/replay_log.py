@@ -6,20 +6,168 @@ answers; the *parser* is the part of that code that reads an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from ranktilt._version import __version__
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.card import group_samples
+from ranktilt.auditing.comparison.match import match
+from ranktilt.auditing.comparison.tasks import change_tasks
+from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.options import check_resamples
-from ranktilt.auditing.replay_log.notes import answer_examples, log_notes
-from ranktilt.auditing.replay_log.result import INPUT, ReplayedLog
+from ranktilt.auditing.replay_log.result import INPUT, PARTS, AnswerExample, ReplayedLog
 from ranktilt.auditing.replay_log.runs import LogRuns
-from ranktilt.auditing.replay_log.tasks import LogQuestions, part_tasks
-from ranktilt.auditing.significance import contrast_changes, correct_p_values, mean_changes
+from ranktilt.auditing.significance import (
+    ChangeTask,
+    Sample,
+    contrast_changes,
+    contrast_task,
+    correct_p_values,
+    mean_changes,
+)
 from ranktilt.data.collection import Collection
+from ranktilt.data.notes.base import Note
+from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered
+from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
+from ranktilt.rankers.llm.answers import KINDS
 from ranktilt.statistics.bootstrap import RESAMPLES
+
+# Compare the runs of a log, part by part.
+#
+# A *part*, such as that of the model, is the difference between two of the runs; `PARTS` names
+# them.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogQuestions:
+    """The questions about the runs of a log."""
+
+    collection: Collection
+    """Documents and judgments."""
+    runs: Sequence[Run]
+    """Runs of the log."""
+    estimands: Sequence[Estimand]
+    """Measures and group estimands to split."""
+    by: str | None
+    """Column of the groups; None without groups."""
+    pairs: Sequence[Pair] | None
+    """Pairs of groups to compare; None for all."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartTasks:
+    """Values per query of two runs each, for every part of a log."""
+
+    means: tuple[ChangeTask, ...] = ()
+    """Comparisons of effectiveness."""
+    contrasts: tuple[ChangeTask, ...] = ()
+    """Comparisons of tilts, and of answers about groups."""
+
+
+def part_tasks(questions: LogQuestions, *, resamples: int, seed: int) -> PartTasks:
+    """Return the comparisons of each part's two runs, on measures and on group estimands."""
+    tasks = PartTasks()
+    measures = [estimand for estimand in questions.estimands if isinstance(estimand, Measure)]
+    if measures:
+        tasks = _measure_tasks(questions, measures, resamples=resamples, seed=seed)
+    contrasts = [*tasks.contrasts]
+    group_estimands = [
+        estimand for estimand in questions.estimands if isinstance(estimand, GroupEstimand)
+    ]
+    if group_estimands:
+        contrasts += _group_tasks(questions, group_estimands)
+    return PartTasks(means=tasks.means, contrasts=tuple(contrasts))
+
+
+def _measure_tasks(
+    questions: LogQuestions, measures: Sequence[Measure], *, resamples: int, seed: int
+) -> PartTasks:
+    """Return the comparisons on measures of relevance, and on their Relative Δ with groups."""
+    audited = audit(
+        questions.collection,
+        questions.runs,
+        measures,
+        by=questions.by,
+        pairs=questions.pairs,
+        missing="exclude",
+        confounds=False,
+        keep_top=0,
+        resamples=resamples,
+        seed=seed,
+    )
+    # The match compares all runs with the baseline; here the pairs of runs are those of the parts.
+    matched = replace(match(audited, audited, baseline_run=INPUT), runs=PARTS)
+    return PartTasks(
+        means=tuple(change_tasks(matched, [(ALL, ALL)])),
+        contrasts=tuple(change_tasks(matched, matched.pairs)),
+    )
+
+
+def _group_tasks(
+    questions: LogQuestions, estimands: Sequence[GroupEstimand]
+) -> Iterator[ChangeTask]:
+    """Return the comparisons on group estimands."""
+    collection = questions.collection
+    groups, pairs = grouped_pairs(collection, questions.by, questions.pairs)
+    judgments = Judgments.from_collection(collection, groups)
+    judged_runs = [JudgedRun.from_run(run, collection, judgments) for run in questions.runs]
+    return _group_contrasts(group_samples(judged_runs, groups, pairs, estimands))
+
+
+def _group_contrasts(samples: Sequence[Sample]) -> Iterator[ChangeTask]:
+    """Compare the runs of each part on each group estimand and pair of groups."""
+    samples_by_run = {
+        (sample.run, sample.estimand, sample.a, sample.b): sample for sample in samples
+    }
+    questions = dict.fromkeys((sample.estimand, sample.a, sample.b) for sample in samples)
+    for question in questions:
+        for part in PARTS:
+            new, old = samples_by_run[part.new, *question], samples_by_run[part.old, *question]
+            yield contrast_task(new, old)
+
+
+# Notes of a replayed log, and its most frequent answers.
+
+
+_MOST_EXAMPLES = 2
+"""Most examples of answers of each kind."""
+_LONGEST_EXAMPLE = 200
+"""Most characters of an example; a longer answer is cut."""
+
+
+def answer_examples(replayed: LogRuns) -> Iterator[AnswerExample]:
+    """Yield the most frequent answers of each kind."""
+    text_of_call = {call.number: call.answer or "" for call in replayed.calls}
+    for kind in KINDS:
+        counts = Counter(
+            text_of_call[answer.call] for answer in replayed.rankings.answers if answer.kind == kind
+        )
+        for text, times in counts.most_common(_MOST_EXAMPLES):
+            if len(text) > _LONGEST_EXAMPLE:
+                text = f"{text[: _LONGEST_EXAMPLE - 1]}…"
+            yield AnswerExample(kind=kind, answer=text, times=times)
+
+
+def log_notes(replayed: LogRuns) -> Iterator[Note]:
+    """Note calls that were left out, and passages that were shown in an unexpected order."""
+    rankings = replayed.rankings
+    if rankings.unmatched:
+        first = rankings.unmatched[0]
+        yield CallsUnmatched(
+            unmatched=len(rankings.unmatched),
+            calls=len(replayed.calls),
+            first=first.call,
+            mismatch=first.mismatch,
+            queries_left_out=tuple(rankings.left_out.values()),
+        )
+    if rankings.other_order:
+        yield PassagesReordered(calls=rankings.other_order)
 
 
 def replay_log(

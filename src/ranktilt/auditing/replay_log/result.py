@@ -17,7 +17,7 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.replay_log.rankings import ReadAnswer, UnmatchedCall
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
-from ranktilt.rankers.llm.answer_kinds import AMBIGUOUS, KINDS, READABLE
+from ranktilt.rankers.llm.answers import AMBIGUOUS, KINDS, READABLE
 
 INPUT = "input order"
 """Name of the run in the order that the model was given."""

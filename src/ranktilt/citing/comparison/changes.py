@@ -18,9 +18,9 @@ from ranktilt.citing.arrays import citation_rows, pair_frame
 from ranktilt.citing.comparison.audited_engine import Pair
 from ranktilt.citing.comparison.difference import EngineTilt, difference_spread, engine_tilts
 from ranktilt.citing.comparison.result import CitationChange
+from ranktilt.citing.effect import Question, answerable_questions
 from ranktilt.citing.inference.infer import effective_units_by_group
 from ranktilt.citing.pages.kept_pages import KeptPages
-from ranktilt.citing.questions import Question, answerable_questions
 from ranktilt.measures.citations.base import CitationRows
 from ranktilt.statistics.correction import correct
 

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import special
 
 from ranktilt.citing.arrays import joined_rows
+from ranktilt.citing.effect import Question
 from ranktilt.citing.inference.exchange import exchange_blocks, exchange_statistic
 from ranktilt.citing.inference.infer import (
     FEWEST_UNITS,
@@ -29,7 +30,6 @@ from ranktilt.citing.inference.infer import (
     two_way_variance,
     widened_error,
 )
-from ranktilt.citing.questions import Question
 from ranktilt.measures.citations.base import Bools, CitationEstimate, CitationRows, Floats, Ints
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.two_way import effective_number, sums

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
+from ranktilt.citing.effect import QuestionKey
 from ranktilt.citing.inference.infer import FEWEST_UNITS
-from ranktilt.citing.questions import QuestionKey
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.measures.citations.base import Scale
@@ -31,7 +31,7 @@ class CitationChange:
     """One question about two groups, and how the tilts of two engines differ in it."""
 
     question: QuestionKey
-    """Key of the question in `ranktilt.citing.questions.QUESTIONS`."""
+    """Key of the question in `ranktilt.citing.effect.QUESTIONS`."""
     a: str
     """Group that a value above neutral favours."""
     b: str

@@ -14,13 +14,12 @@ import numpy as np
 from scipy import special
 
 from ranktilt.auditing.label_errors.model import LabelModel
-from ranktilt.citing.effect import CitationEffect, TheseUnits, UnitShare
+from ranktilt.citing.effect import QUESTIONS, CitationEffect, TheseUnits, UnitShare
 from ranktilt.citing.inference.exchange import exchanged_p
 from ranktilt.citing.inference.further_questions import QuestionsInterval, interval_over_questions
 from ranktilt.citing.inference.infer import effective_units_by_group
 from ranktilt.citing.label_errors.correct import PairCorrection, corrected_rates, score_interval
 from ranktilt.citing.prepare import CitationInputs
-from ranktilt.citing.questions import QUESTIONS
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 
 _LARGEST_UNITS = 2

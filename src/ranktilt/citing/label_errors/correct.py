@@ -26,10 +26,14 @@ import numpy as np
 from scipy import special
 
 from ranktilt.auditing.label_errors.model import LabelModel
-from ranktilt.citing.effect import CitationEffect, ObservedCitations
+from ranktilt.citing.effect import (
+    CitationEffect,
+    FunnelPart,
+    ObservedCitations,
+    QuestionKey,
+    StageShare,
+)
 from ranktilt.citing.inference.infer import Spread, two_way_variance
-from ranktilt.citing.questions import QuestionKey
-from ranktilt.citing.stages import FunnelPart, StageShare
 from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Floats, Ints
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_with_rate_error

@@ -21,6 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ranktilt.citing.effect import QUESTIONS, FunnelPart, QuestionKey, StageShare
 from ranktilt.citing.funnel import stage_masks
 from ranktilt.citing.inference.exchange import exchanged_p
 from ranktilt.citing.inference.infer import Spread, estimate_spread, plain_spread
@@ -30,8 +31,6 @@ from ranktilt.citing.label_errors.correct import (
     corrected_stage,
     rate_amounts,
 )
-from ranktilt.citing.questions import QUESTIONS, QuestionKey
-from ranktilt.citing.stages import FunnelPart, StageShare
 from ranktilt.measures.citations.base import (
     Bools,
     CitationEstimate,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ranktilt.cli import options
 from ranktilt.cli.app import START, verb
-from ranktilt.cli.audit.output import AuditedPart, AuditOutput
+from ranktilt.cli.audit.audit import AuditedPart, AuditOutput
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput
 from ranktilt.cli.rankers import rank_with, read_rankers

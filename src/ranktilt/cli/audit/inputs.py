@@ -206,7 +206,7 @@ class InputOptions(SavedRunOptions, LabelOptions):
         Pairs that cannot be compared are refused. `was_ranked_before` says that saved runs are
         audited; where rankers will run, the pairs are checked before that.
         """
-        from ranktilt.auditing.grouping.properties import is_property
+        from ranktilt.auditing.grouping.number_bins import is_property
 
         if self.pairs is None and is_property(collection, self.column):
             if self.reference is not None:

@@ -5,20 +5,242 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
+
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, QUESTION, SELDOM, points
 from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.check import CheckSection
 from ranktilt.cli.rankers import read_rankers, require_answers
+from ranktilt.cli.settings import settings
 from ranktilt.cli.statistics_options import StatisticsOptions
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.sequential import SequentialAudit
+    from ranktilt.auditing.sources_apart import SourcesApart
     from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
     from ranktilt.measures.base import Estimand
     from ranktilt.rankers.base import Ranker
+
+
+# Options of the sources that ``ranktilt audit`` ranks: which ones, and whether together.
+#
+# A *source* is who wrote a document, such as human. The *reference* is the source that the others
+# are compared with, usually ``human``. More than two sources are taken *apart*: each is ranked
+# with the reference alone, so that they do not compete with each other.
+
+
+# The name ``*`` makes each field an option of the verb: ``--source``, not ``--sources.source``.
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """The sources to rank, and whether all are ranked together."""
+
+    source: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Source to audit; repeat for several (default: all). With more than two, each "
+            "is ranked with only the reference.",
+            metavar="SOURCE",
+        ),
+    ] = None
+    mixed: Annotated[
+        # `SELDOM` is the group of options that ``--help`` leaves out and ``--help-all`` shows.
+        bool,
+        Parameter(help="Rank all sources together, as one collection.", group=SELDOM),
+    ] = False
+
+    def check(self, inputs: InputOptions) -> None:
+        """Refuse a choice of sources where nothing is ranked."""
+        if inputs.folder is None and self.source:
+            raise UserError("--source chooses what to rank: name a collection DIR and rankers (-r)")
+
+    def apart(
+        self, inputs: InputOptions, collection: Collection, rankers: Sequence[Ranker]
+    ) -> SourcesApart | None:
+        """Return a collection for each source with the reference; None to rank all together.
+
+        All are ranked together if there are at most two sources, or if the user asks for that
+        (``--mixed``) or for certain pairs (``--pair``). Documents that are grouped by another
+        column than ``source`` stay together too. So do those of saved runs and live engines, whose
+        lists hold all sources already and cannot be made again without some of them.
+        """
+        from ranktilt.auditing.sources_apart import take_apart
+        from ranktilt.rankers.base import stages_of
+        from ranktilt.rankers.engines.base import LiveEngine
+        from ranktilt.rankers.replay import Replay
+
+        # Without rankers there are only saved runs. In a pipeline the first stage retrieves the
+        # documents, and the others re-rank them.
+        first_stages = [stages_of(ranker)[0] for ranker in rankers]
+        was_ranked_before = not first_stages or any(
+            isinstance(stage, LiveEngine | Replay) for stage in first_stages
+        )
+        if inputs.column != "source" or was_ranked_before or self.mixed or inputs.pairs is not None:
+            return None
+        sources = self._selected(inputs, collection)
+        if len(sources) <= 2:
+            return None
+        return take_apart(collection, sources, reference=inputs.reference)
+
+    def _selected(self, inputs: InputOptions, collection: Collection) -> list[str]:
+        """Return the sources of ``--source`` and the reference; without the option, all sources."""
+        if not self.source:
+            return list(collection.sources)
+        sources = [*self.source, *([inputs.reference] if inputs.reference else [])]
+        return list(dict.fromkeys(sources))
+
+    def together(self, inputs: InputOptions, collection: Collection) -> Collection:
+        """Return the collection with the documents of the selected sources alone.
+
+        A single source, which leaves nothing to compare, is refused.
+        """
+        if inputs.column != "source":
+            # Groups of another column are compared, so the reference source has no part in it.
+            return collection.only_sources(self.source or collection.sources)
+        sources = self._selected(inputs, collection)
+        # This refuses unknown names first, so that no partner is suggested for a misspelt source.
+        collection_of_sources = collection.only_sources(sources)
+        if self.source and len(sources) < 2:
+            others = [name for name in collection.sources if name not in sources]
+            suggested = "human" if "human" in others else next(iter(others), "")
+            hint = f": name another one to compare with, such as {suggested!r}" if suggested else ""
+            raise UserError(f"only source {sources[0]!r}{hint}")
+        return collection_of_sources
+
+
+# Options of a sequential audit, which asks a live engine until its tilt is decided.
+#
+# A *live engine* is a search engine that is asked query by query; a tilt is decided once it is
+# shown to be larger than a limit, or ruled out.
+
+
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class SequentialOptions:
+    """When to stop asking a live engine."""
+
+    stop_at_tilt: Annotated[
+        float | None,
+        Parameter(
+            help="Query a live engine (-r engine:MODULE:FUNCTION) until a tilt of X points is "
+            "shown or ruled out.",
+            metavar="X",
+            converter=points,
+            group=SELDOM,
+        ),
+    ] = None
+    max_queries: Annotated[
+        int | None,
+        Parameter(
+            help="Maximum number of queries with --stop-at-tilt.",
+            metavar="N",
+            validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
+            group=SELDOM,
+        ),
+    ] = None
+
+    def check(self, **unread: Any) -> None:
+        """Refuse options that nothing would read.
+
+        `unread` are the options of other audits, by the names of their parameters.
+        """
+        if self.stop_at_tilt is None:
+            if self.max_queries:
+                raise UserError("--max-queries needs a sequential audit: --stop-at-tilt 10")
+            return
+        flag = options.first_typed(**unread)
+        if flag is not None:
+            raise UserError(
+                f"{flag} does not apply to a sequential audit; omit it or --stop-at-tilt"
+            )
+
+    def audit(
+        self,
+        inputs: InputOptions,
+        sources: Sequence[str] | None,
+        measure: Sequence[str] | None,
+        text: str | None,
+    ) -> SequentialAudit:
+        """Ask the engine until its tilt is decided.
+
+        Parameters
+        ----------
+        inputs : InputOptions
+            The collection or labels, and the engine.
+        sources : sequence of str or None
+            Sources to audit; None for all.
+        measure : sequence of str or None
+            The measure, alone in a sequence; None for the default.
+        text : str or None
+            The part of a document that a ranker reads.
+        """
+        from ranktilt.auditing.sequential import USUAL, sequential_audit
+
+        specs = inputs.specs
+        if inputs.run or len(specs) != 1:
+            raise UserError(
+                "a sequential audit takes one ranker or live engine: -r engine:MODULE:FUNCTION"
+            )
+        if len(measure or ()) > 1 or len(inputs.pairs or ()) > 1:
+            raise UserError("a sequential audit takes one measure and one pair of groups")
+        collection = self._collection(inputs, sources)
+        pairs = inputs.pairs
+        if inputs.reference:
+            pairs = inputs.reference_first(collection, inputs.column, pairs)
+        (ranker,) = read_rankers(specs, text=text, score_order=inputs.score_order)
+        return sequential_audit(
+            collection,
+            ranker,
+            self.stop_at_tilt or 0.0,
+            measure[0] if measure else USUAL,
+            by=inputs.column or "",
+            pair=pairs[0] if pairs and len(pairs) == 1 else None,
+            max_queries=self.max_queries,
+            seed=settings().configuration.statistics.seed,
+        )
+
+    def _collection(self, inputs: InputOptions, sources: Sequence[str] | None) -> Collection:
+        """Return the documents, of the collection or of the labels, with the queries to ask."""
+        from ranktilt.data.collection import Collection
+        from ranktilt.data.queries import read_queries
+
+        if inputs.folder is not None:
+            collection, _saved_runs = inputs.load()
+            collection = collection.only_sources(sources or collection.sources)
+        else:
+            collection = _labelled_documents(inputs)
+        if inputs.queries is None:
+            return collection
+        query_file = read_queries(inputs.queries)
+        files = [*collection.spec.get("files", ()), *query_file.spec["files"]]
+        spec = {**collection.spec, "queries": str(inputs.queries), "files": files}
+        return Collection(collection.docs, query_file.queries, collection.qrels.clear(), spec)
+
+
+def _labelled_documents(inputs: InputOptions) -> Collection:
+    """Return the documents of a label file; the engine's queries come from a file."""
+    from ranktilt.data.labels.label_table import read_labels
+    from ranktilt.data.labels.labels import from_labels
+
+    if inputs.groups is None or inputs.queries is None:
+        raise UserError(
+            "queries and groups are unknown: name --queries FILE and --groups FILE, or a "
+            "collection DIR"
+        )
+    if inputs.rest is not None:
+        raise UserError(
+            "--rest needs a list of all documents, which an engine does not give; name a "
+            "collection DIR"
+        )
+    by, labels = inputs.column or "source", inputs.labels or ""
+    return from_labels(read_labels(labels, by=by), queries=(), by=by, labels_file=labels)
 
 
 @dataclass(frozen=True, kw_only=True)

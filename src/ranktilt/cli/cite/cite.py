@@ -2,18 +2,119 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ranktilt.cli.app import UNDERSTAND, verb
-from ranktilt.cli.cite.answer_options import AnswerOptions
-from ranktilt.cli.cite.inputs import AnswerFileOptions, effects_on_answers, labels_of_pages
+from ranktilt.cli import options
+from ranktilt.cli.app import INPUT, SELDOM, UNDERSTAND, verb
 from ranktilt.cli.cite.question import CitationQuestion
-from ranktilt.cli.cite.session import SessionAudit
+from ranktilt.cli.cite.session import AnswerOptions, SessionAudit
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files, with_sidecars
+from ranktilt.data.formats.notation import file_of
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.data.answers import Answers
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.labels.label_file import LabelFile
+    from ranktilt.explaining.factors.result import FactorEffects
+
+
+# What ``ranktilt cite`` reads: answers with citations, search results, and labels of pages.
+#
+# A *page* is what an answer cites: a web page, or a document of a collection.
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class AnswerFileOptions:
+    """How answers are read, and what was retrieved for their queries."""
+
+    run: Annotated[
+        Path | None,
+        Parameter(
+            help="What was retrieved for the queries: a run, or search results.", metavar="FILE"
+        ),
+    ] = None
+    queries: Annotated[
+        Path | None,
+        Parameter(
+            help="Queries of the answers in their order, where answers do not name theirs.",
+            metavar="FILE",
+            group=SELDOM,
+        ),
+    ] = None
+    engine: Annotated[
+        str | None,
+        Parameter(
+            help="Engine to audit, where the field engine of the answers names several.",
+            metavar="NAME",
+        ),
+    ] = None
+    exact_urls: Annotated[
+        bool,
+        Parameter(
+            help="Compare addresses character by character, with scheme, www and parameters.",
+            group=SELDOM,
+        ),
+    ] = False
+
+    def files(self, labels: LabelOptions) -> list[Path]:
+        """Return the files of the run and of the labels, which no output may replace."""
+        return [file_of(path) for path in (self.run, labels.groups) if path is not None]
+
+    def refuse_options_of_answers(self) -> None:
+        """Refuse options for reading answers where a model writes them."""
+        unread = {
+            "--queries": self.queries,
+            "--exact-urls": self.exact_urls,
+            "--engine": self.engine,
+        }
+        options.refuse_unread(unread, "a model answers the queries of the collection; omit it")
+
+    def read_answers(self, file: Path) -> Answers:
+        """Read the answers of a file or folder."""
+        from ranktilt.data.formats.citations.answer_file import read_answers
+        from ranktilt.data.queries import query_texts
+
+        query_names = None if self.queries is None else list(query_texts(self.queries))
+        return read_answers(
+            file, queries=query_names, exact_urls=self.exact_urls, engine=self.engine
+        )
+
+
+def labels_of_pages(labels: LabelOptions, by: str) -> LabelFile | Collection:
+    """Return the labels of the pages: a label file, or a collection whose documents are cited.
+
+    `by` is the column that holds the labels.
+    """
+    if labels.groups is not None and os.path.isdir(labels.groups):
+        collection = options.load_texts(Path(labels.groups), None)
+        return replace(labels, groups=None).labelled(collection, by)
+    label_file = labels.labels
+    if label_file is None:
+        raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")
+    return label_file
+
+
+def effects_on_answers(answers: Path, labels: LabelOptions) -> FactorEffects:
+    """Estimate what each factor of a designed collection does to citations in stored answers."""
+    from ranktilt.citing.experiment.factors import citation_factor_effects
+    from ranktilt.data.formats.citations.answer_file import read_answers
+
+    folder = labels.groups
+    if folder is None or not os.path.isdir(folder):
+        raise UserError(
+            "--by-factor needs the versions that were read: name their collection, --groups DIR"
+        )
+    return citation_factor_effects(
+        read_answers(answers), options.load_texts(Path(folder), None), engine=answers.stem
+    )
 
 
 @verb(

@@ -2,22 +2,202 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import verb
-from ranktilt.cli.generate.options import NewFolder, SourceName, Summary, generate
+from ranktilt.cli.app import INPUT, MODEL, SELDOM, verb
+from ranktilt.cli.generate.options import (
+    Attempts,
+    Limit,
+    NewFolder,
+    Side,
+    SourceName,
+    Summary,
+    Truncate,
+    generate,
+)
 from ranktilt.cli.generate.requests import check_request, load_side, note_side, show_estimate
-from ranktilt.cli.generate.rewrite_options import AnswerChecks, RewriteModelOptions, TextsToRewrite
-from ranktilt.cli.generate.rewrite_request import RewriteRequest
 from ranktilt.cli.generate.summaries import INCOMPLETE, conclude
 from ranktilt.cli.language_models import ConnectedModel
 from ranktilt.cli.notes import note
+from ranktilt.cli.rankers import read_rankers
 from ranktilt.errors import UserError
 from ranktilt.generation.settings import Rewriting
 from ranktilt.spec import parse_stages
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+    from ranktilt.generation.batched_requests import GenerationInputs
+    from ranktilt.generation.generated import Generated
+    from ranktilt.generation.output_folder import SavedFolder
+    from ranktilt.generation.pooling import Pool
+    from ranktilt.llm.base import LLM
+
+
+# Options of ``ranktilt generate rewrite``: the model, the texts, and the checks of answers.
+
+
+@Parameter(name="*", group=MODEL)
+@dataclass(frozen=True, kw_only=True)
+class RewriteModelOptions:
+    """The model, what it is asked to write, and the price of asking it."""
+
+    llm: options.LanguageModel = None
+    prompt: Annotated[
+        str,
+        Parameter(
+            help="paper (default), paraphrase, summarise, polish, shorten, informal, or a file "
+            "with {text}.",
+            metavar="NAME|FILE",
+        ),
+    ] = "paper"
+    temperature: Annotated[
+        list[Annotated[float, Parameter(validator=options.NOT_NEGATIVE)]] | None,
+        Parameter(
+            help="Sampling temperature (default: 0.2); each of several makes its own source.",
+            metavar="T",
+        ),
+    ] = None
+    titles: Annotated[
+        Literal["keep", "rewrite", "drop"],
+        Parameter(help="Keep titles (default), rewrite them or drop them."),
+    ] = "keep"
+    batch: options.Batch = False
+    dry_run: options.DryRun = False
+    price: options.Price = None
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class TextsToRewrite:
+    """The documents to rewrite."""
+
+    split: options.Split = None
+    source_to_rewrite: Side = None
+    limit: Limit = None
+    pool: Annotated[
+        str | None,
+        Parameter(
+            help="Rewrite only documents that are judged or retrieved by these rankers, such as "
+            "bm25,dense:minilm.",
+            metavar="SPEC,...",
+        ),
+    ] = None
+    pool_depth: Annotated[
+        int | None,
+        Parameter(
+            help="Documents per query and ranker of the pool (default: 100).",
+            metavar="K",
+            validator=options.AT_LEAST_ONE,
+            converter=options.whole_number,
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse a depth that no ranker of a pool would read."""
+        if self.pool_depth is not None and self.pool is None:
+            raise UserError("--pool-depth needs a pool, such as --pool bm25")
+
+    def draw_pool(self, collection: Collection, source: str) -> Pool | None:
+        """Return the documents of a source that --pool picks; None for all of them."""
+        if self.pool is None:
+            return None
+        return draw_pool(collection, self.pool, self.pool_depth, of=source)
+
+
+@Parameter(name="*", group=SELDOM)
+@dataclass(frozen=True, kw_only=True)
+class AnswerChecks:
+    """How often a model is asked for an answer, and which lengths are flagged."""
+
+    attempts: Attempts = 3
+    truncate: Truncate = False
+    min_length_ratio: Annotated[
+        float | None,
+        Parameter(
+            help="Flag answers with fewer than X times the words of the text.",
+            metavar="X",
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = None
+    max_length_ratio: Annotated[
+        float | None,
+        Parameter(
+            help="Flag answers with more than X times the words of the text.",
+            metavar="X",
+            validator=options.NOT_NEGATIVE,
+        ),
+    ] = None
+
+
+# The pool of ``--pool``: the documents that are judged, or that the named rankers retrieve.
+
+
+_COMMA = re.compile(r",(?![^(]*\))")
+"""A comma between two rankers, and not within the parentheses of a ranker's options."""
+
+
+def draw_pool(collection: Collection, specs: str, depth: int | None, *, of: str) -> Pool:
+    """Return the pool of a source's documents, and say how many it has.
+
+    Parameters
+    ----------
+    collection : Collection
+        The documents and queries.
+    specs : str
+        Rankers with commas between them.
+    depth : int or None
+        Documents per query and ranker; None for the default.
+    of : str
+        The source.
+    """
+    from ranktilt.generation.pooling import USUAL_DEPTH, pool
+
+    rankers = read_rankers([spec.strip() for spec in _COMMA.split(specs) if spec.strip()])
+    pooled = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=of)
+    for sentence in pooled.sentences:
+        note(sentence)
+    return pooled
+
+
+# What ``ranktilt generate rewrite`` asks a model: which documents to rewrite, and how.
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteRequest:
+    """Documents to rewrite, and the model that rewrites them."""
+
+    collection: Collection
+    """The documents."""
+    client: LLM
+    """The connection to the model."""
+    rewriting: Rewriting
+    """Settings of the prompt, and the source to rewrite."""
+    pool: Pool | None
+    """The documents to rewrite; None for all documents of the source."""
+
+    def prepare(self) -> GenerationInputs:
+        """Return the requests that are still to be sent."""
+        from ranktilt.generation.rewrite.prepare import prepare_rewrites
+
+        return prepare_rewrites(self.collection, self.client, self.rewriting, only=self.pool)
+
+    def write(self, folder: Path, *, rows_per_file: int | None) -> tuple[Generated, SavedFolder]:
+        """Ask the model, and write the collection with its rewrites into a folder."""
+        from ranktilt.generation.output_folder import one_writer
+        from ranktilt.generation.rewrite.rewrite import rewrite
+        from ranktilt.generation.rewrite.save import save_rewritten
+
+        with one_writer(folder):
+            rewritten = rewrite(self.collection, self.client, self.rewriting, only=self.pool)
+            return rewritten, save_rewritten(rewritten, folder, rows_per_file=rows_per_file)
 
 
 @verb(

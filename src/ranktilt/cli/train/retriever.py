@@ -7,18 +7,137 @@ negatives that is typed, and compares them.
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
-from typing import Annotated
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ranktilt.cli import options
-from ranktilt.cli.app import TRAINING, percentage, verb
+from ranktilt.cli.app import INPUT, TRAINING, percentage, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
-from ranktilt.cli.train.options import Model, train
-from ranktilt.cli.train.retriever_options import RetrieverLearning, RetrieverSplits
+from ranktilt.cli.train.arguments import OPTIONS, source_amounts, training_arguments, typed_options
+from ranktilt.cli.train.options import Encoder, LearningSplit, Minutes, Model, Sources, Text, train
 from ranktilt.cli.train.summaries import summary, warn_of_seen_judgments
+from ranktilt.training.options import Negatives, RetrieverTraining
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
+
+
+# Options of ``ranktilt train retriever``: the splits to read, and how the retriever learns.
+
+
+@Parameter(name="*", group=INPUT)
+@dataclass(frozen=True, kw_only=True)
+class RetrieverSplits:
+    """Splits of the collection's queries: to learn from, to audit on, to compare a sweep on."""
+
+    split: LearningSplit = "train"
+    dev: Annotated[
+        str | None,
+        Parameter(
+            help="Split on which to audit the model after each epoch.",
+            metavar="SPLIT",
+        ),
+    ] = None
+    test_split: Annotated[
+        str,
+        Parameter(
+            help="Split on which to compare a sweep's models (default: test).",
+            metavar="SPLIT",
+        ),
+    ] = "test"
+
+    def load(self, folder: Path) -> tuple[Collection, Collection | None]:
+        """Load the collection to learn from, and that of ``--dev``; None without one."""
+        from ranktilt.data.loading.load import load
+
+        learned = load(folder, split=self.split, ignore_unknown=True)
+        if self.dev is None:
+            return learned, None
+        return learned, load(folder, split=self.dev, ignore_unknown=True)
+
+    def load_test(self, folder: Path) -> Collection:
+        """Load the collection that the retrievers of a sweep are compared on."""
+        from ranktilt.data.loading.load import load
+
+        return load(folder, split=self.test_split, ignore_unknown=True)
+
+
+@Parameter(name="*", group=TRAINING)
+@dataclass(frozen=True, kw_only=True)
+class RetrieverLearning:
+    """The encoder to start from, and what it learns.
+
+    α is the strength of the debiased constraint, a penalty for a score that puts an LLM's version
+    of a relevant document above that document.
+    """
+
+    base_model: Encoder = "minilm"
+    text: Text = None
+    sources: Sources = None
+    debias: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Weight of the debiased constraint (default: 0); several values, or paper, make a "
+            "sweep.",
+            metavar="α",
+        ),
+    ] = None
+    negatives: Annotated[
+        list[Negatives] | None,
+        Parameter(
+            help="Negatives from the batch alone (default), from BM25, from the model itself "
+            "(ann, new each epoch), or from BM25 and like the positive in perplexity and "
+            "specificity (controlled); several make a sweep.",
+            metavar="KIND",
+        ),
+    ] = None
+    minutes: Minutes = None
+
+    @property
+    def negative_kinds(self) -> list[Negatives]:
+        """Kinds of negatives to train with, each once."""
+        kinds: list[Negatives] = self.negatives or ["in-batch"]
+        return list(dict.fromkeys(kinds))
+
+    def training(self) -> RetrieverTraining:
+        """Return how the first retriever learns, with α left at 0."""
+        return RetrieverTraining(
+            **training_arguments(RetrieverTraining, OPTIONS),
+            **typed_options(text=self.text, negatives=self.negative_kinds[0], minutes=self.minutes),
+            **source_amounts(self.sources),
+        )
+
+    def alphas(self, collection: Collection, training: RetrieverTraining) -> list[float]:
+        """Return the values of α; those of the paper are converted to the model's scale of scores.
+
+        `collection` holds the relevant documents whose scores give that scale.
+        """
+        from ranktilt.mitigation.retriever_sweep import (
+            PAPER,
+            PAPER_ALPHAS,
+            PAPER_SCORE,
+            sweep_alphas,
+        )
+        from ranktilt.training.retriever import score_scale
+
+        strengths = self.debias or ["0"]
+        # Bad numbers are refused before the model is loaded for its scores.
+        alphas = sweep_alphas(strengths, None)
+        if PAPER not in strengths:
+            return alphas
+        scale = score_scale(collection, self.base_model, training)
+        paper_alphas = ", ".join(f"{alpha:g}" for alpha in PAPER_ALPHAS)
+        scaled_alphas = ", ".join(f"{alpha:g}" for alpha in sweep_alphas([PAPER], scale))
+        note(
+            f"The paper's α, for ANCE's scores of about {PAPER_SCORE:g}: {paper_alphas}. "
+            f"{self.base_model} gives relevant documents {scale:.3g} on average, so α becomes "
+            f"{scaled_alphas}"
+        )
+        return sweep_alphas(strengths, scale)
 
 
 @verb(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,98 @@ from typing import Any
 import orjson
 
 from ranktilt.data.files import decode_lines, line_chunks, read_text
-from ranktilt.data.formats.json_text import require_single_keys, require_single_keys_in_lines
 from ranktilt.errors import DataError, shorten
+
+# Parse JSON, and refuse two equal keys in one object, of which parsers silently keep the last.
+#
+# Reading every key would take long. The text is therefore searched for the ends of keys, ``":``.
+# If they are as many as the keys of the parsed values, no key was lost. If they are more, the
+# text is read key by key, because strings may contain these characters too.
+
+
+_KEY_ENDS = re.compile(r'"\s*:')
+"""End of a key in JSON."""
+_KEY_ENDS_IN_BYTES = re.compile(rb'"\s*:')
+"""End of a key in JSON as bytes."""
+_NESTED_TYPES = frozenset({dict, list})
+"""Types of nested values."""
+_TOKEN = re.compile(r'"(?P<text>[^"\\]*(?:\\.[^"\\]*)*)"(?P<colon>\s*:)?|[{}]', re.DOTALL)
+"""A string, with the colon that makes it a key, or the brace that begins or ends an object."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON, with null for NaN, Infinity and -Infinity, which Python's json writes."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        python_numbers = ("NaN", "Infinity") if isinstance(text, str) else (b"NaN", b"Infinity")
+        if not any(number in text for number in python_numbers):  # type: ignore[operator]
+            raise
+        with suppress(ValueError, TypeError, RecursionError):
+            # orjson writes null for these numbers.
+            return orjson.loads(orjson.dumps(json.loads(text)))
+        raise
+
+
+def require_single_keys(path: Path | str, text: str, content: Any, *, first_line: int = 1) -> None:
+    """Refuse a JSON text, with its parsed `content`, in which an object has two equal keys."""
+    if len(_KEY_ENDS.findall(text)) != key_count(content):
+        _refuse_repeated_key(path, text, first_line)
+
+
+def require_single_keys_in_lines(
+    path: Path | str, lines: Sequence[bytes], rows: Sequence[dict[str, Any]], *, first_line: int
+) -> None:
+    """Refuse JSON lines, whose objects are `rows`, in which an object has two equal keys.
+
+    Counting the ends of keys takes a fraction of the time of parsing, so that only lines that may
+    have a key twice are read again. `first_line` is the number of the first line.
+    """
+    key_ends = len(_KEY_ENDS_IN_BYTES.findall(b"\n".join(lines)))
+    # Most objects hold no others, and then their own keys are all there are.
+    if key_ends == sum(map(len, rows)) or key_ends == key_count(list(rows)):
+        return
+    numbered = enumerate(lines, start=first_line)
+    filled_lines = [(number, line) for number, line in numbered if line and not line.isspace()]
+    for (number, line), row in zip(filled_lines, rows, strict=True):
+        if len(_KEY_ENDS_IN_BYTES.findall(line)) != key_count(row):
+            _refuse_repeated_key(path, line.decode(errors="replace"), number)
+
+
+def key_count(content: Any) -> int:
+    """Count the keys of all objects in parsed JSON."""
+    count, to_visit = 0, [content]
+    while to_visit:
+        value = to_visit.pop()
+        if isinstance(value, dict):
+            count += len(value)
+            value = value.values()
+        elif not isinstance(value, list):
+            continue
+        # This quick test suffices for most objects, whose values are all plain.
+        if not _NESTED_TYPES.isdisjoint(map(type, value)):
+            to_visit += [inner for inner in value if type(inner) in _NESTED_TYPES]
+    return count
+
+
+def _refuse_repeated_key(path: Path | str, text: str, first_line: int) -> None:
+    """Read the keys of valid JSON one by one; `DataError` has the line of a repeated one."""
+    keys_of_open_objects = list[set[str]]()
+    for token in _TOKEN.finditer(text):
+        if token[0] == "{":
+            keys_of_open_objects.append(set())
+        elif token[0] == "}":
+            keys_of_open_objects.pop()
+        elif token["colon"] is not None:
+            key = token["text"]
+            if "\\" in key:
+                key = json.loads(f'"{key}"', strict=False)
+            if key in keys_of_open_objects[-1]:
+                line = first_line + text.count("\n", 0, token.start())
+                message = f"the key {shorten(key)} occurs twice in one object; keep one of them"
+                raise DataError(path, message, line=line)
+            keys_of_open_objects[-1].add(key)
+
 
 _SAMPLE_SIZE = 200
 """Number of values that are looked at to find which fields a file has."""

@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt.data.files import decode_lines, line_chunks, nth_line
-from ranktilt.data.formats.json_text import parse_json, require_single_keys_in_lines
+from ranktilt.data.formats.json_values import parse_json, require_single_keys_in_lines
 from ranktilt.data.formats.tables.columns import json_series
 from ranktilt.data.texts import LARGE_BYTES, mapped_texts
 from ranktilt.errors import DataError, shorten

@@ -16,7 +16,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes
-from ranktilt.data.formats.json_text import require_single_keys
+from ranktilt.data.formats.json_values import require_single_keys
 from ranktilt.data.formats.judgments.qrels import read_qrels
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, shorten

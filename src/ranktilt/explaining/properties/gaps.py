@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.grouping.pairs import grouped_pairs
-from ranktilt.auditing.grouping.twins import twin_rows
+from ranktilt.auditing.grouping.pairs import grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.data.collection import Collection

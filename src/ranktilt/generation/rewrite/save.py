@@ -2,17 +2,161 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
 from ranktilt.data.loading.load import load, splits
+from ranktilt.errors import counted, escape_invisible, join_words
+from ranktilt.generation.datacard_sections import (
+    counts_section,
+    files_section,
+    model_section,
+    prompt_section,
+    trial_note,
+)
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
-from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten
+
+# The data card of rewrites: model, prompt, counts, and facts to know before you use them.
+
+
+_TITLES = {
+    "keep": (
+        "Both twins carry the title of the original. A ranker that reads titles sees the same one "
+        "twice, so the twins differ less than their texts do; `--text text` ranks without titles."
+    ),
+    "rewrite": (
+        "Titles were rewritten too, each with its own request; a document whose title failed is "
+        "left out."
+    ),
+    "drop": (
+        "Rewrites have no title, but originals keep theirs, so a ranker that reads titles sees "
+        "more of the originals. Rank with `--text text`."
+    ),
+}
+"""Paragraph on titles, by the option ``titles``."""
+_LICENCE = (
+    "The source texts keep their licence, and rewrites are made from them, so its conditions "
+    "(naming the authors, no commercial use, sharing alike) apply to the rewrites too. The terms "
+    "of the model, or of its provider, say what you may do with its answers. The program that "
+    "wrote this card knows neither. Look both up before you pass this folder on."
+)
+"""Paragraph on licences."""
+
+
+def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
+    """Write the data card of rewrites as Markdown; `splits` names the files of judgments.
+
+    The same answers give the same card.
+    """
+    files = files_section(
+        splits,
+        corpus="all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, "
+        "`prompt`",
+        qrels="judgments, carried over to the rewrites",
+        left_out="a rewrite",
+    )
+    parts = [
+        "# A collection and its rewrites",
+        _opening(rewritten, splits),
+        "## Model",
+        model_section(rewritten),
+        "## Prompt",
+        _prompt_section(rewritten),
+        "## What became of the documents",
+        counts_section(rewritten, "rewritten", cut=True),
+        *_pool_section(rewritten),
+        "## Titles",
+        _TITLES[rewritten.spec["titles"]],
+        "## Licence",
+        _LICENCE,
+        "## Files",
+        files,
+    ]
+    # Names of sources and files may hold control characters, which `visible` writes as escapes.
+    return escape_invisible("\n\n".join(parts)) + "\n"
+
+
+def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
+    """Return the first paragraph of the data card."""
+    spec, summaries = rewritten.spec, rewritten.summaries
+    path = spec["collection"].get("path")
+    collection = f" from `{path}`" if path else ""
+    noun = "source" if len(summaries) == 1 else "sources"
+    sources = join_words([f"`{summary.source}`" for summary in summaries])
+    judgments = "No judgments."
+    if splits:
+        judgments = f"Judgments ({', '.join(splits)}) hold for a document and its rewrites alike."
+    # Each note is empty or begins with a blank.
+    notes = _source_note(spec) + _earlier_note(rewritten) + trial_note(spec)
+    return (
+        f"Documents of source `{spec['of']}`{collection} and their rewrites by a language model, "
+        f"as {noun} {sources}. A rewrite and its original have the same `origin`. "
+        f"{judgments}{notes} Made by ranktilt {spec['ranktilt']}."
+    )
+
+
+def _source_note(spec: Mapping[str, Any]) -> str:
+    """Return a sentence, after a blank, if the user named the source; else an empty text."""
+    stated = spec["named_source"]
+    if not stated:
+        return ""
+    documents = counted(stated["documents"], "document is", "documents are")
+    return (
+        f" The collection names no source: {documents} called `{stated['source']}` because the "
+        "person who had them rewritten said so."
+    )
+
+
+def _earlier_note(rewritten: Rewritten) -> str:
+    """Return a sentence, after a blank, on sources that were there before; else an empty text."""
+    described = {rewritten.spec["of"], *(summary.source for summary in rewritten.summaries)}
+    earlier = [f"`{name}`" for name in rewritten.collection.sources if name not in described]
+    if not earlier:
+        return ""
+    pronoun = "it" if len(earlier) == 1 else "them"
+    return (
+        f" The collection already had {join_words(earlier)}; counts and figures below leave "
+        f"{pronoun} out."
+    )
+
+
+def _prompt_section(rewritten: Rewritten) -> str:
+    """Return the text of the section on the prompt."""
+    content = "the document's text"
+    if "{title}" in rewritten.spec["prompt"]["text"]:
+        content += " and title"
+    return prompt_section(
+        rewritten,
+        f"`{{text}}` stands for the document. The model gets {content}, and nothing from the "
+        "queries or judgments.",
+    )
+
+
+def _pool_section(rewritten: Rewritten) -> list[str]:
+    """Return heading and text on the choice of documents; an empty list if all were rewritten."""
+    spec = rewritten.spec
+    if not spec["partial"]:
+        return []
+    reasons = spec["pool"] or ["only named documents were rewritten"]
+    bullets = "\n".join(f"- {reason}" for reason in reasons)
+    note = (
+        "The column `pool` says which; the rest of the collection is only on the side of "
+        f"`{spec['of']}`."
+    )
+    if spec["pool"]:
+        note = (
+            "Queries chose the documents: only those judged, or found for a query by a ranker, "
+            "were rewritten. The column `pool` says which. The rest of the collection is only on "
+            f"the side of `{spec['of']}`, so a ranker outside the pool may find texts without "
+            "twins; figures hold for the cutoffs and rankers that the pool covers."
+        )
+    return ["## Pool", f"{bullets}\n\n{note}"]
 
 
 class DerivedCollection(Protocol):

@@ -17,6 +17,6 @@ question makes of them. `share`, `first_citation` and `cited_words` say who is c
 where it comes from. `concentration` and `stability` describe answers without groups.
 
 Definitions: docs/measures/citations.md. This folder may import `ranktilt.statistics` and the
-errors. A new question is a file here and a line in `ranktilt.citing.questions`. Tests:
+errors. A new question is a file here and a line in `ranktilt.citing.effect`. Tests:
 tests/measures/citations.
 """

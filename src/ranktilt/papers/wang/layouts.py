@@ -7,21 +7,192 @@ of the paper are printed together, a table shows only the rows for which `home` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 
 from ranktilt.auditing.comparison.result import Comparison
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.papers.wang.before_and_after import draw_exposures, exposures, preferences
 from ranktilt.papers.wang.conditions import by_condition
-from ranktilt.papers.wang.ranks import draw_ranks, ranks_of_protected
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.layouts.layout import Layout
 from ranktilt.reporting.layouts.selection import Column, Selection, part_of
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.views.compare.compare import BEFORE_AND_AFTER, choices_of, ratios
+
+# Figure 4 of Wang et al. (2024): a model before and after fine-tuning.
+#
+# Its preferences are compared by the lists that it ranks, and by the pairs of documents between
+# which it chooses.
+
+
+EXPOSURE = "ExposureRatio"
+"""Name of the measure, without its cutoff."""
+
+
+def preferences(comparison: Comparison) -> pl.DataFrame:
+    """Return how often the protected group is preferred over the other, before and after.
+
+    There is a ratio for each kind of pairs, relevant and irrelevant ones. The columns are
+    ``system``, ``kind``, ``when`` and ``value``.
+    """
+    system = comparison.runs[0].old
+    rows = []
+    for kind, change in choices_of(comparison).items():
+        for when, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True):
+            rows.append({"system": system, "kind": kind, "when": when, "value": ratio.value})
+    return pl.DataFrame(rows)
+
+
+def exposures(comparison: Comparison) -> pl.DataFrame:
+    """Return the exposure ratio of each ranker before and after.
+
+    The columns are ``system``, ``when`` and ``ratio``.
+    """
+    rows = part_of(comparison, "estimates")
+    if not rows.height or "old_run" not in rows.columns:
+        return pl.DataFrame()
+    is_known = pl.all_horizontal(pl.col("old", "new").cast(pl.Float64).is_finite())
+    rows = rows.filter((pl.col("kind") == EXPOSURE) & is_known)
+    rows = by_condition(rows.with_columns(run=pl.col("old_run")), windows=False)
+    before, after = BEFORE_AND_AFTER
+    return pl.concat(
+        [
+            rows.select("system", when=pl.lit(before), ratio=pl.col("old")),
+            rows.select("system", when=pl.lit(after), ratio=pl.col("new")),
+        ]
+    )
+
+
+def draw_exposures(comparison: Comparison) -> tuple[Figure, ...]:
+    """Draw the exposure ratios of each ranker before and after; no figure if there are none."""
+    rows = exposures(comparison)
+    if not rows.height:
+        return ()
+    systems = rows["system"].unique(maintain_order=True).to_list()
+    points: dict[str, list[Point]] = {when: [] for when in BEFORE_AND_AFTER}
+    for system, when, ratio in rows.select("system", "when", "ratio").iter_rows():
+        point = Point(x=systems.index(system), value=ratio, low=ratio, high=ratio)
+        points[when].append(point)
+    highest = max(rows["ratio"].to_list())
+    figure = Figure(
+        title="Exposure of the protected group over that of the unprotected one, before and after",
+        description="Ratio of both groups' exposure; 1 is level.",
+        drawing=lines(
+            points,
+            x="",
+            y="exposure ratio",
+            dodge=0.02,
+            domain=(0.0, highest * 1.1),
+            tick_names={float(number): system for number, system in enumerate(systems)},
+        ),
+    )
+    return (figure,)
+
+
+# Figure 3 of Wang et al. (2024): the ranks of the protected group in each ranker's lists.
+
+
+BINS = 10
+"""Number of parts of equal length into which a list is cut.
+
+The paper's lists have 200 items, so the first part is the 20 ranks that P@20 reads.
+"""
+
+
+def ranks_of_protected(loaded: LoadedAudit) -> pl.DataFrame:
+    """Return the share of the protected group's items in each part of the lists, in percent.
+
+    The protected group is the first of the audit's first pair. A row is one part of the lists of
+    one ranker: ``system`` (its name and condition), ``ranks`` (such as ``1–20``), ``middle`` (the
+    middle rank), ``share`` and ``group``. There are no rows if the collection or the lists could
+    not be read again, or if the audit compares sources.
+    """
+    audit, collection = loaded.audit, loaded.collection
+    if collection is None or not loaded.runs or not audit.pairs or _by(loaded) is None:
+        return pl.DataFrame()
+    pair = audit.pairs[0]
+    protected, _ = pair
+    groups = grouping(collection, _by(loaded), pair)
+    members = collection.docs.filter(groups.code == groups.index(protected))["id"]
+    ranked = pl.concat(
+        run.frame().select("doc_id", "rank").with_columns(run=pl.lit(name))
+        for name, run in zip(audit.runs, loaded.runs, strict=True)
+    )
+    if not ranked.height:
+        return pl.DataFrame()
+    width = math.ceil(ranked.select(pl.col("rank").max()).item() / BINS)
+    ranked = ranked.with_columns(part=(pl.col("rank") - 1) // width)
+    counts = _counts(ranked, members)
+    run_order = {run: number for number, run in enumerate(audit.runs)}
+    counts = counts.sort(pl.col("run").replace_strict(run_order), "part")
+    # The condition of the prompt, which is a part of a run's name, becomes a column.
+    counts = by_condition(counts, windows=False)
+    with_condition = pl.format("{}, {}", "system", "condition")
+    is_neutral = pl.col("condition") == "neutral"
+    before = pl.col("part") * width
+    first, middle, last = before + 1, before + (width + 1) / 2, before + width
+    items_of_run = pl.col("items").sum().over("run")
+    return counts.select(
+        system=pl.when(is_neutral).then(pl.col("system")).otherwise(with_condition),
+        ranks=pl.format("{}–{}", first, last),
+        middle=middle,
+        share=100 * pl.col("items") / items_of_run,
+        group=pl.lit(protected),
+    )
+
+
+def _counts(ranked: pl.DataFrame, members: pl.Series) -> pl.DataFrame:
+    """Return the number of the group's items in each part of each run's lists.
+
+    `members` are the ids of the group's documents.
+    """
+    of_group = ranked.filter(pl.col("doc_id").is_in(members.implode()))
+    counts = of_group.group_by("run", "part", maintain_order=True).agg(items=pl.len())
+    # A part of the list without a member gets a row with 0, so that the drawn line has no gap.
+    every_part = ranked.select("run", "part").unique()
+    every_part = every_part.filter(pl.col("run").is_in(counts["run"].implode()))
+    counts = every_part.join(counts, on=["run", "part"], how="left")
+    return counts.with_columns(pl.col("items").fill_null(0))
+
+
+def draw_ranks(loaded: LoadedAudit) -> tuple[Figure, ...]:
+    """Draw the distribution of each ranker; no figure if the lists cannot be read."""
+    rows = ranks_of_protected(loaded)
+    if not rows.height:
+        return ()
+    points: dict[str, list[Point]] = {}
+    for system, middle, share in rows.select("system", "middle", "share").iter_rows():
+        point = Point(x=middle, value=share, low=share, high=share)
+        points.setdefault(system, []).append(point)
+    group = rows["group"][0]
+    bins = rows.select("middle", "ranks").unique(maintain_order=True)
+    figure = Figure(
+        title=f"Ranks of {group} in the lists of each ranker",
+        description=f"Share of the items of {group} in each part of the lists; "
+        "a ranker that favours neither side has the same height everywhere.",
+        drawing=lines(
+            points,
+            x="rank",
+            y=f"share of the items of {group}, %",
+            domain=(0.0, max(rows["share"].to_list()) * 1.1),
+            tick_names=dict(bins.iter_rows()),
+        ),
+    )
+    return (figure,)
+
+
+def _by(loaded: LoadedAudit) -> str | None:
+    """Return the column of the audit's groups; None if the groups are sources."""
+    by = loaded.audit.spec.get("by")
+    return None if by in (None, "source") else str(by)
+
 
 Rows = Callable[[Audit], pl.DataFrame]
 """A function from an audit to the rows of a table."""

@@ -143,17 +143,6 @@ class SearchedQuery(NamedTuple):
     """
 
 
-class MergedParts(NamedTuple):
-    """Two sorted parts that follow each other, as positions in an order."""
-
-    low: int
-    """Where the first part starts."""
-    middle: int
-    """Where the first part ends and the second one starts."""
-    high: int
-    """Where the second part ends."""
-
-
 class Workspace(NamedTuple):
     """Arrays that all queries use, one after the other."""
 
@@ -556,7 +545,7 @@ def _sorted(work: Workspace, length: int) -> Documents:
     """Return the positions of the candidates by score, key and document.
 
     A radix sort of the leading bits of the scores, whose order is that of the scores, is four times
-    as fast as one that compares. What it leaves equal is then merged.
+    as fast as one that compares. A heap sort then orders what it leaves equal.
     """
     order, spare, codes = work.order, work.spare, work.codes
     _write_codes(work, length)
@@ -569,7 +558,7 @@ def _sorted(work: Workspace, length: int) -> Documents:
         while high < length and codes[order[high]] == codes[order[low]]:
             high += 1
         if high > low + 1:
-            _merge_sort(work, order, spare, low, last=high)
+            _heap_sort(work, order, low, last=high)
         low = high
     return order
 
@@ -609,35 +598,32 @@ def _sort_by_digit(
 
 
 @_compiled
-def _merge_sort(work: Workspace, order: Documents, spare: Documents, first: int, last: int) -> None:
-    """Sort some positions of candidates by score, key and document."""
-    width = 1
-    while width < last - first:
-        for low in range(first, last, 2 * width):
-            middle = low + width if low + width < last else last
-            high = low + 2 * width if low + 2 * width < last else last
-            parts = MergedParts(low=low, middle=middle, high=high)
-            _merge(work, order, spare, parts)
-        for target in range(first, last):
-            order[target] = spare[target]
-        width *= 2
+def _heap_sort(work: Workspace, order: Documents, first: int, last: int) -> None:
+    """Sort some positions of candidates by score, key and document.
 
-
-@_compiled
-def _merge(work: Workspace, order: Documents, target: Documents, parts: MergedParts) -> None:
-    """Merge two sorted parts that follow each other."""
+    The heap has the candidate that comes last at its root. It is built from its last parents to its
+    root; then the root moves to the end, again and again, until nothing is left.
+    """
     candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
-    left, right = parts.low, parts.middle
-    for position in range(parts.low, parts.high):
-        is_left = left < parts.middle
-        if is_left and right < parts.high:
-            is_left = _is_before(candidates, scores, keys, order[left], second=order[right])
-        if is_left:
-            target[position] = order[left]
-            left += 1
+    size = last - first
+    parent = size // 2
+    while size > 1:
+        if parent > 0:
+            parent -= 1
         else:
-            target[position] = order[right]
-            right += 1
+            size -= 1
+            order[first], order[first + size] = order[first + size], order[first]
+        node = parent
+        while 2 * node + 1 < size:
+            child = 2 * node + 1
+            left, right = order[first + child], order[first + min(child + 1, size - 1)]
+            if _is_before(candidates, scores, keys, first=left, second=right):
+                child += 1
+            lower = order[first + child]
+            if not _is_before(candidates, scores, keys, first=order[first + node], second=lower):
+                break
+            order[first + node], order[first + child] = lower, order[first + node]
+            node = child
 
 
 @_compiled

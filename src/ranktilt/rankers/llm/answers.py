@@ -25,18 +25,29 @@ from ranktilt.data.text.quality import refusal
 from ranktilt.errors import UserError, counted, shorten
 from ranktilt.llm.base import Answer, Reply
 from ranktilt.llm.cleaning import CleanAnswer, clean_answer
-from ranktilt.rankers.llm.answer_kinds import (
-    AMBIGUOUS,
-    CUT_OFF,
-    KINDS,
-    MISSING,
-    OFF_FORMAT,
-    OK,
-    READABLE,
-    REFUSED,
-    REPAIRED,
-    REPEATED,
-)
+
+# Kinds of answers of language models that rank, by whether they can be read.
+
+
+OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
+REFUSED, AMBIGUOUS, OFF_FORMAT = "refused", "ambiguous", "off-format"
+CUT_OFF, UNANSWERED = "cut off", "unanswered"
+KINDS = (OK, REPAIRED, MISSING, REPEATED, REFUSED, AMBIGUOUS, OFF_FORMAT, CUT_OFF, UNANSWERED)
+"""Kinds of answers, the best first.
+
+- ok: in the form that the prompt asks for
+- repaired: with other words around it, other characters, or numbers of no passage
+- missing: passages are left out
+- repeated: passages are named twice
+- refused: the model says that it will not rank, or a filter of the server held the answer back
+- ambiguous: more than one ranking or choice
+- off-format: no ranking or choice that can be read
+- cut off: reasoning that never ends, and so no answer
+- unanswered: the request failed
+"""
+READABLE = frozenset((OK, REPAIRED, MISSING, REPEATED))
+"""Kinds of answers that say which passages come first."""
+
 
 _ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?:\s*\]|(?![\w.]*\w)))"
 """Identifier of a passage.

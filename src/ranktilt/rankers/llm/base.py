@@ -40,8 +40,10 @@ from ranktilt.rankers.base import (
     reranked_run,
 )
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.llm.answer_kinds import CUT_OFF, REFUSED, UNANSWERED
 from ranktilt.rankers.llm.answers import (
+    CUT_OFF,
+    REFUSED,
+    UNANSWERED,
     AnswerCounts,
     Reading,
     read_choice,

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.rankers.base import require_range
-from ranktilt.rankers.llm.answer_kinds import READABLE, UNANSWERED
-from ranktilt.rankers.llm.answers import Reading
+from ranktilt.rankers.llm.answers import READABLE, UNANSWERED, Reading
 from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, scores_of_order
 
 

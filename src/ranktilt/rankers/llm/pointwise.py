@@ -21,8 +21,14 @@ from ranktilt.llm.transformers import Transformers
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
-from ranktilt.rankers.llm.answer_kinds import OFF_FORMAT, OK, UNANSWERED
-from ranktilt.rankers.llm.answers import AnswerCounts, Reading, read_yes_no
+from ranktilt.rankers.llm.answers import (
+    OFF_FORMAT,
+    OK,
+    UNANSWERED,
+    AnswerCounts,
+    Reading,
+    read_yes_no,
+)
 from ranktilt.rankers.llm.base import Asker, Listing, LLMRanker, Scores, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.data.files import decode_text, read_bytes
-from ranktilt.data.formats.json_text import require_single_keys
+from ranktilt.data.formats.json_values import require_single_keys
 from ranktilt.data.notes.comparisons import Mismatch
 from ranktilt.errors import DataError, shorten
 from ranktilt.llm.stored_answers import stored_answer

@@ -17,7 +17,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.printing import digits_apart, signed
 from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.answers import answer_words
-from ranktilt.reporting.sentences.variation import variation_words
+from ranktilt.reporting.sentences.findings import variation_words
 
 
 def effect_words(effect: Effect, noun: str) -> str:

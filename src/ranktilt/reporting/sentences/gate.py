@@ -39,10 +39,9 @@ from ranktilt.reporting.sentences.effects import (
     too_few_words,
     undefined_words,
 )
-from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.findings import Finding, command_rows
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.judging.gate import drift_reason, growth_question
-from ranktilt.reporting.sentences.next_steps import command_rows
 
 OUTCOME_KINDS: dict[Outcome, FindingKind] = {
     "tilted": "favours",

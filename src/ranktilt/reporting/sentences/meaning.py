@@ -22,9 +22,13 @@ from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
-from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps, attribution_meaning
+from ranktilt.reporting.sentences.explaining.probes import (
+    attributed_gaps,
+    attribution_meaning,
+    theorem_findings,
+    theorem_meaning,
+)
 from ranktilt.reporting.sentences.explaining.text_words import plain_words
-from ranktilt.reporting.sentences.explaining.theorem import theorem_findings, theorem_meaning
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 

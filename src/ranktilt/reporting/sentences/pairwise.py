@@ -17,10 +17,14 @@ from ranktilt.auditing.pairwise.result import PairOutcome, PairVerdict, Pairwise
 from ranktilt.errors import join_words
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, sort_findings
+from ranktilt.reporting.sentences.findings import (
+    Finding,
+    command_rows,
+    sort_findings,
+    without_output,
+)
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.meaning import unfavoured_meaning
-from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 
 _FIRST_STAGE = "bm25@20"

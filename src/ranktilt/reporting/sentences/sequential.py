@@ -9,10 +9,9 @@ from __future__ import annotations
 from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.sequential import Decision, Look, SequentialAudit
 from ranktilt.errors import counted
-from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.findings import Finding, variation_words
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, UNDECIDED
-from ranktilt.reporting.sentences.variation import variation_words
 
 _KINDS: dict[Decision, FindingKind] = {
     "tilted": "favours",

@@ -16,8 +16,8 @@ from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import signed_interval
+from ranktilt.reporting.sentences.findings import step_row
 from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, unfavoured_meaning
-from ranktilt.reporting.sentences.next_steps import step_row
 from ranktilt.reporting.sentences.verdicts import agreement_words, verdict_row
 
 

@@ -30,8 +30,8 @@ from ranktilt.reporting.sentences.effects import (
     too_few_words,
     undefined_words,
 )
+from ranktilt.reporting.sentences.findings import step_row
 from ranktilt.reporting.sentences.grammar import singular_or_plural
-from ranktilt.reporting.sentences.next_steps import step_row
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
 VERDICT_WORDS = {

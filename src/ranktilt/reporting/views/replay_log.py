@@ -17,7 +17,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.replay_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
-from ranktilt.rankers.llm.answer_kinds import CUT_OFF, READABLE
+from ranktilt.rankers.llm.answers import CUT_OFF, READABLE
 from ranktilt.reporting.document import (
     Block,
     Cell,

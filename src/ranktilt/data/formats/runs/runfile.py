@@ -19,7 +19,7 @@ import polars as pl
 from ranktilt.data.files import read_text, sidecar
 from ranktilt.data.formats.base import RUN, FileLayout, RunFile, RunRequest
 from ranktilt.data.formats.data_file import DataFile
-from ranktilt.data.formats.json_text import parse_json, require_single_keys
+from ranktilt.data.formats.json_values import parse_json, require_single_keys
 from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.data.formats.responses import answer_run
 from ranktilt.data.formats.responses import folder as response_folder

@@ -18,8 +18,8 @@ from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.sentences.findings import command_rows, without_output
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
-from ranktilt.reporting.sentences.next_steps import command_rows, without_output
 
 _RANKER = "bm25"
 """Ranker in the commands of next steps; you put your own in its place."""

@@ -17,17 +17,15 @@ from typing import Any
 
 from ranktilt.auditing.answer.command_words import json_file
 from ranktilt.auditing.answer.verdict import FindingKind
-from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.effect import CitationEffect, FunnelPart, QuestionKey
 from ranktilt.citing.inference.further_questions import FEWEST_CITATIONS
 from ranktilt.citing.inference.infer import FEWEST_UNITS
-from ranktilt.citing.questions import QuestionKey
 from ranktilt.citing.result import CitationAudit
-from ranktilt.citing.stages import FunnelPart
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
-from ranktilt.reporting.sentences.ratios import often_words, ratio_words
+from ranktilt.reporting.sentences.grammar import often_words, ratio_words
 
 QUESTION_WORDS: dict[QuestionKey, str] = {
     "rate": "citation rate of consulted pages",

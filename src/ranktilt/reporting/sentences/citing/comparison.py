@@ -30,7 +30,7 @@ from ranktilt.reporting.sentences.citing.cite import (
     units_word,
 )
 from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
-from ranktilt.reporting.sentences.ratios import often_words, ratio_words
+from ranktilt.reporting.sentences.grammar import often_words, ratio_words
 
 _FINDING_KINDS: dict[CitationChangeKind, FindingKind] = {
     "differs": "favours",

@@ -18,8 +18,12 @@ from ranktilt.auditing.effects import FEWEST
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
-from ranktilt.reporting.sentences.next_steps import without_output
+from ranktilt.reporting.sentences.findings import (
+    Finding,
+    first_finding,
+    sort_findings,
+    without_output,
+)
 from ranktilt.reporting.tones import Tone
 
 QUESTION_WORDS = {

@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
-from ranktilt.citing.questions import QuestionKey
+from ranktilt.citing.effect import QuestionKey
+from ranktilt.citing.result import CitationBreakdown, CitationGroupAnswer
 from ranktilt.errors import counted
 from ranktilt.reporting.numbers import decimal
+from ranktilt.reporting.sentences.grammar import ratio_words
 from ranktilt.reporting.sentences.query_groups import (
     difference_words,
     row_subject,
     selection_caution,
 )
-from ranktilt.reporting.sentences.ratios import ratio_words
 
 
 def citation_breakdown_sentences(

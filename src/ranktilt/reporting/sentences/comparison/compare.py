@@ -20,8 +20,12 @@ from ranktilt.reporting.sentences.effects import (
     low_p_words,
     too_few_words,
 )
-from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
-from ranktilt.reporting.sentences.variation import variation_words
+from ranktilt.reporting.sentences.findings import (
+    Finding,
+    first_finding,
+    sort_findings,
+    variation_words,
+)
 
 _FINDING_KINDS: dict[ChangeKind, FindingKind] = {
     "differs": "favours",

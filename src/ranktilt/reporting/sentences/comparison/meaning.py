@@ -16,7 +16,7 @@ from ranktilt.auditing.comparison.result import ChangeVerdict, Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.comparison.compare import change_order, change_verdict_sentence
-from ranktilt.reporting.sentences.next_steps import command_rows
+from ranktilt.reporting.sentences.findings import command_rows
 
 MITIGATION_PAGE = "mitigated.html"
 """Page of the documentation on levelling a ranker."""

@@ -14,8 +14,7 @@ from typing import Any
 from ranktilt.auditing.comparison.ranks.result import RankedRun, RunOrder, RunRanks
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.findings import Finding
-from ranktilt.reporting.sentences.next_steps import command_rows
+from ranktilt.reporting.sentences.findings import Finding, command_rows
 
 _MOST_NAMED = 4
 """Runs that a sentence names; it counts the others."""

@@ -28,9 +28,13 @@ from ranktilt.explaining.factors.result import (
 from ranktilt.generation.versions.design import HIGH
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.sentences.explaining.treatments import is_named_by_level, treatment
-from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
+from ranktilt.reporting.sentences.findings import (
+    Finding,
+    first_finding,
+    sort_findings,
+    variation_words,
+)
 from ranktilt.reporting.sentences.grammar import singular_or_plural
-from ranktilt.reporting.sentences.variation import variation_words
 
 _SMALLEST_PRINTED = 0.05
 """Smallest number of ranks or points that is not printed as 0.0."""

@@ -26,7 +26,7 @@ from ranktilt.errors import join_words
 from ranktilt.explaining.factors.result import PRIMARY, FactorEffect, FactorEffects
 from ranktilt.explaining.properties.result import ExplainedGaps
 from ranktilt.reporting.document import NextCommand
-from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
+from ranktilt.reporting.sentences.explaining.probes import attributed_gaps
 from ranktilt.reporting.sentences.explaining.properties import is_of_citations
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 

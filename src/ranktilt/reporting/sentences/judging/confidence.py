@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
-from ranktilt.judging.calibration_result import Calibration, UnsureTilt
-from ranktilt.judging.records import Estimate
+from ranktilt.judging.records import Calibration, Estimate, UnsureTilt
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.findings import Finding

@@ -14,7 +14,7 @@ from typing import Any
 
 from ranktilt.auditing.answer.verdict import FindingKind, Verdict, margins
 from ranktilt.auditing.effects import ALPHA, Change, Effect
-from ranktilt.auditing.gate.limit_checks import check_tilt
+from ranktilt.auditing.gate.result import check_tilt
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.margin import margin_words, points_words
@@ -37,14 +37,13 @@ from ranktilt.reporting.sentences.effects import (
     tilt_numbers,
     too_few_words,
 )
-from ranktilt.reporting.sentences.findings import Finding, sort_findings
+from ranktilt.reporting.sentences.findings import Finding, command_rows, sort_findings
 from ranktilt.reporting.sentences.gate import limit_reason
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.mitigation.next_commands import (
     bench_next_commands,
     exceeds_margin_alone,
 )
-from ranktilt.reporting.sentences.next_steps import command_rows
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_row, verdict_sentence
 

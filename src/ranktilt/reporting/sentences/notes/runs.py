@@ -27,9 +27,9 @@ from ranktilt.data.notes.runs import (
 )
 from ranktilt.errors import counted, shorten
 from ranktilt.rankers.llm.answers import unread_reasons
+from ranktilt.reporting.sentences.findings import variation_words
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes.base import few_names, note_words, variation_of
-from ranktilt.reporting.sentences.variation import variation_words
 
 
 @note_words.register

@@ -35,9 +35,9 @@ from ranktilt.data.notes.texts import (
     VersionsNotRetrieved,
 )
 from ranktilt.errors import counted, join_words
+from ranktilt.reporting.sentences.findings import variation_words
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words, variation_of
-from ranktilt.reporting.sentences.variation import variation_words
 
 _PARTS = {"instrument": "the instrument"}
 """Words for parts of a check; a part that is not here is called by its own name."""

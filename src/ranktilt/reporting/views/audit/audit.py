@@ -15,9 +15,8 @@ from ranktilt.reporting.headline import findings_of, headline
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.provenance import audited
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.sentences.findings import Finding
+from ranktilt.reporting.sentences.findings import Finding, next_commands
 from ranktilt.reporting.sentences.meaning import audit_meaning
-from ranktilt.reporting.sentences.next_steps import next_commands
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.repeats import repeat_sentences
 from ranktilt.reporting.sentences.verdicts import verdict_tone

@@ -28,7 +28,13 @@ from ranktilt.reporting.interval_chart import MOST_ROWS as MOST_ROWS_OF_CHART
 from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.views.audit.check_tables import check_table
+from ranktilt.reporting.views.audit.check_tables import (
+    REPEATS_LEAD,
+    SENSITIVITY_LEAD,
+    check_table,
+    repeat_tables,
+    sensitivity_table,
+)
 from ranktilt.reporting.views.audit.figures import (
     MOST_PAIRS,
     card_figure,
@@ -37,10 +43,8 @@ from ranktilt.reporting.views.audit.figures import (
     effectiveness_figure,
     tilt_figure,
 )
-from ranktilt.reporting.views.audit.label_errors import SENSITIVITY_LEAD, sensitivity_table
 from ranktilt.reporting.views.audit.query_groups import query_group_section
 from ranktilt.reporting.views.audit.ranks import NOT_OPENED, ranks_section
-from ranktilt.reporting.views.audit.repeats import REPEATS_LEAD, repeat_tables
 from ranktilt.reporting.views.audit.tables import (
     card_table,
     conflict_sentences,

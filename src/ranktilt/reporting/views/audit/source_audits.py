@@ -54,7 +54,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.provenance import provenance, titled
 from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits
-from ranktilt.reporting.sentences.next_steps import next_commands
+from ranktilt.reporting.sentences.findings import next_commands
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import source_audits_meaning, trend_sentences
 from ranktilt.reporting.sentences.verdicts import significance_star, star_legend

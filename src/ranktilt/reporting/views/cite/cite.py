@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from functools import partial
 from math import isfinite, log2
 
-from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.effect import CitationEffect, RankRate, StageShare
 from ranktilt.citing.result import CitationAudit
-from ranktilt.citing.stages import RankRate, StageShare
 from ranktilt.reporting.document import Block, Document, Figure, PageBlocks, Section, Sentence
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
@@ -37,8 +36,8 @@ from ranktilt.reporting.sentences.citing.cite import (
     units_of,
     verdict_sentence,
 )
+from ranktilt.reporting.sentences.grammar import ratio_words
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.ratios import ratio_words
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.cite.query_groups import (
     cite_group_section,

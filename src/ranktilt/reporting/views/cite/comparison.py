@@ -56,8 +56,8 @@ from ranktilt.reporting.sentences.citing.comparison import (
     comparison_steps,
     overlap_sentences,
 )
+from ranktilt.reporting.sentences.grammar import ratio_words
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.reporting.sentences.ratios import ratio_words
 from ranktilt.reporting.tones import Tone
 
 _NAN = float("nan")

@@ -15,8 +15,7 @@ from math import isfinite, isnan
 from operator import attrgetter
 
 from ranktilt.citing.effect import CitationEffect
-from ranktilt.citing.query_breakdown import CitationBreakdown, CitationGroupAnswer
-from ranktilt.citing.result import CitationAudit
+from ranktilt.citing.result import CitationAudit, CitationBreakdown, CitationGroupAnswer
 from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Block,
@@ -49,11 +48,11 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.sentences.citing.cite import QUESTION_WORDS, units_word
 from ranktilt.reporting.sentences.citing.query_groups import citation_breakdown_sentences
+from ranktilt.reporting.sentences.grammar import ratio_words
 from ranktilt.reporting.sentences.query_groups import (
     group_count_sentences,
     variance_sentence,
 )
-from ranktilt.reporting.sentences.ratios import ratio_words
 from ranktilt.reporting.views.audit.query_groups import difference_table
 
 # Hints of columns.

@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import partial
 from operator import attrgetter
 
-from ranktilt.citing.effect import CitationEffect
+from ranktilt.citing.effect import CitationEffect, FunnelPart, RankRate
 from ranktilt.citing.result import CitationAudit
-from ranktilt.citing.stages import FunnelPart, RankRate
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -37,7 +36,7 @@ from ranktilt.reporting.sentences.citing.cite import (
     site_noun,
     units_of,
 )
-from ranktilt.reporting.sentences.ratios import ratio_words
+from ranktilt.reporting.sentences.grammar import ratio_words
 
 _MOST_DOMAINS = 10
 """Most domains in the table; a result's file may hold more."""

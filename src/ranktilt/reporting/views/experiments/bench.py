@@ -14,8 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.gate.limit_checks import percent_factor
-from ranktilt.auditing.gate.result import worst
+from ranktilt.auditing.gate.result import percent_factor, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.gate.limit_checks import loss_outcome, percent_factor
-from ranktilt.auditing.gate.result import worst
+from ranktilt.auditing.gate.result import loss_outcome, percent_factor, worst
 from ranktilt.auditing.groups import Pair
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words, points_words

@@ -35,17 +35,97 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.headline import by_size, headline
-from ranktilt.reporting.interval_chart import IntervalChart
-from ranktilt.reporting.numbers import DASH, always_signed, short_decimal
+from ranktilt.reporting.interval_chart import (
+    MOST_ROWS,
+    IntervalChart,
+    IntervalMark,
+    IntervalReading,
+    IntervalRow,
+    interval_chart,
+)
+from ranktilt.reporting.numbers import DASH, always_signed, percent, short_decimal, signed
 from ranktilt.reporting.provenance import provenance, titled
-from ranktilt.reporting.sentences.explaining.attribution import attributed_gaps
 from ranktilt.reporting.sentences.explaining.next_steps import explanation_steps
-from ranktilt.reporting.sentences.explaining.probes import findings_words
+from ranktilt.reporting.sentences.explaining.probes import (
+    CONCLUSION,
+    CONDITION_WORDS,
+    EVERYWHERE,
+    attributed_gaps,
+    findings_words,
+)
 from ranktilt.reporting.sentences.meaning import explanation_meaning
 from ranktilt.reporting.sentences.notes import note_sentences
+from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check.text_features import effect_chart, effect_figure, effect_table
 from ranktilt.reporting.views.explain.gap_chart import ALL, GapMark, GapScale, gap_chart
-from ranktilt.reporting.views.explain.theorem_chart import theorem_chart
+
+# The first figure of a page about theorem 4.1 (Dai et al., KDD 2024): its conclusion, conditions.
+#
+# The theorem concludes that rewrites are easier to predict for a language model than their
+# originals, from conditions on the model's distributions; all are differences in nats per token.
+
+
+_TONES: dict[str, Tone] = {"yes": "good", "no": "bad", "undecided": "unsure"}
+"""Tone by whether a condition holds."""
+_DIGITS = 3
+"""Number of decimals of nats."""
+
+
+def theorem_chart(result: ProbeResult) -> Iterator[IntervalChart]:
+    """Yield the chart of the conclusion and the conditions, the conclusion first.
+
+    Of several sources the chart has the conclusion alone, for each of them.
+    """
+    rows = [row for row in result.rows if row["condition"] in CONDITION_WORDS]
+    sources = list(dict.fromkeys(row["source"] for row in rows))
+    if len(sources) > 1:
+        yield _conclusion_chart(rows, len(sources))
+        return
+    rows.sort(key=lambda row: row["condition"] != CONCLUSION)
+    yield interval_chart(
+        "What theorem 4.1 concludes, and the conditions that it needs, in nats per token",
+        "Line: 95 % interval. Right of 0, a condition holds; divergence must hold everywhere.",
+        [_condition_row(row, CONDITION_WORDS[row["condition"]]) for row in rows],
+        scale_titles=["nats per token"],
+        sides=("◀ does not hold", "holds ▶"),
+    )
+
+
+def _conclusion_chart(rows: Sequence[Mapping[str, Any]], source_count: int) -> IntervalChart:
+    """Draw how much easier each source's texts are to predict than their originals."""
+    conclusions = [row for row in rows if row["condition"] == CONCLUSION]
+    description = "Line: 95 % interval."
+    if source_count > MOST_ROWS:
+        description += f" Drawn: {MOST_ROWS} of {source_count} sources; the table has all."
+    return interval_chart(
+        "How much easier rewrites are to predict than originals, in nats per token",
+        description,
+        [_condition_row(row, row["source"]) for row in conclusions[:MOST_ROWS]],
+        scale_titles=["nats per token"],
+        sides=("◀ harder", "easier ▶"),
+    )
+
+
+def _condition_row(row: Mapping[str, Any], label: str) -> IntervalRow:
+    """Return the row of a condition, with such a sign that the condition holds above 0.
+
+    That divergence holds everywhere is a share of positions, which has no place on the scale.
+    """
+    value, low, high = (float(row[field]) for field in ("value", "low", "high"))
+    condition = str(row["condition"])
+    if condition == CONCLUSION:  # rewrite − original, which the theorem says is below 0
+        value, low, high = -value, -high, -low
+    text = f"{signed(value, _DIGITS)} [{signed(low, _DIGITS)}, {signed(high, _DIGITS)}]"
+    if condition == EVERYWHERE:
+        text = f"at {percent(value)} % of positions"
+        value = low = high = math.nan
+    reading = IntervalReading(
+        mark=IntervalMark(value=value, low=low, high=high),
+        text=text,
+        tone=_TONES[str(row["holds"])],
+    )
+    return IntervalRow(label=label, readings=(reading,))
+
 
 _SMALL_NUMBER = 0.1
 """Numbers below it need more than two decimals."""

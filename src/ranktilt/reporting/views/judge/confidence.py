@@ -16,8 +16,7 @@ from functools import partial
 from math import isfinite
 from operator import attrgetter
 
-from ranktilt.judging.calibration_result import Calibration, ConfidenceBin, UnsureTilt
-from ranktilt.judging.records import Estimate
+from ranktilt.judging.records import Calibration, ConfidenceBin, Estimate, UnsureTilt
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.reporting.document import (
     Block,

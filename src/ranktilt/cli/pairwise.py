@@ -1,27 +1,111 @@
-"""Where the choices of ``ranktilt pairwise`` come from: a language model, or a file of them."""
+"""``ranktilt pairwise``: which of two documents a language model chooses, in both orders.
+
+A *choice* is the document of a pair that the model calls more relevant. A pair has a document of
+either side: the protected group, and all other groups.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from ranktilt.cli import options
-from ranktilt.cli.app import INPUT, MODEL, OUTPUT
+from ranktilt.cli.app import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    QUESTION,
+    SELDOM,
+    STATISTICS,
+    UNDERSTAND,
+    points,
+    verb,
+)
 from ranktilt.cli.language_models import language_model_text
 from ranktilt.cli.notes import note
+from ranktilt.cli.output import PageOutput, collection_files, print_lines
 from ranktilt.cli.rankers import read_rankers
-from ranktilt.cli.statistics_options import statistics_settings
-from ranktilt.errors import UserError
+from ranktilt.cli.statistics_options import margin_of_shares, statistics_settings
+from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
+    from ranktilt.auditing.pairwise.decisions import Decisions
     from ranktilt.auditing.pairwise.pairs import DrawnPairs, TwoGroups
+    from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
     from ranktilt.rankers.llm.pairwise import Pairwise
+
+
+# What ``ranktilt pairwise`` asks of the choices: which groups to compare, and how to count.
+
+
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class PairwiseQuestion:
+    """The two groups of documents, and how choices between them are counted."""
+
+    by: Annotated[
+        str,
+        Parameter(
+            help="Column to group documents by (default: source).",
+            metavar="COLUMN",
+        ),
+    ] = "source"
+    protected: options.Protected = None
+    count_rule: Annotated[
+        Literal["both-agree", "each"],
+        Parameter(
+            help="Count pairs on which both orders agree (default), or each answer.", group=SELDOM
+        ),
+    ] = "both-agree"
+    margin: Annotated[
+        float | None,
+        Parameter(
+            help="Shares within this many points of 50 % count as level (default: 5).",
+            metavar="X",
+            group=STATISTICS,
+            validator=Number(lte=50),
+            converter=points,
+        ),
+    ] = None
+
+    def audit(
+        self, collection: Collection, decisions: Decisions, query_ids: Sequence[str] | None
+    ) -> PairwiseAudit:
+        """Compute which group is chosen more often.
+
+        Parameters
+        ----------
+        collection : Collection
+            Queries and documents.
+        decisions : Decisions
+            The choice for each pair, in both orders.
+        query_ids : sequence of str or None
+            Queries to count; None for all.
+        """
+        from ranktilt.auditing.pairwise.audit import pairwise
+
+        statistics = statistics_settings()
+        return pairwise(
+            collection,
+            decisions,
+            queries=query_ids,
+            count_rule=self.count_rule,
+            margin=margin_of_shares(self.margin),
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+            correction=statistics.correction,
+        )
+
+
+# Where the choices of ``ranktilt pairwise`` come from: a language model, or a file of them.
+
 
 PROMPT = "pairwise-neutral"
 """Name of the prompt that is used by default."""
@@ -214,3 +298,89 @@ def _without_answer_length(llm: str) -> str:
     note(f"--llm {llm}: max_tokens of [llm.{llm.partition('(')[0]}] is not used: {reason}")
     options_left = {name: value for name, value in model.options.items() if name != "max_tokens"}
     return ">>".join(map(str, [replace(model, options=options_left), *later_stages]))
+
+
+# The pairs that a language model is asked about: their price, and its choices.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRequest:
+    """Pairs of documents, and the language model that chooses one document of each."""
+
+    collection: Collection
+    """Queries and documents."""
+    drawn: DrawnPairs
+    """Pairs of documents, each with its query."""
+    ranker: Pairwise
+    """The ranker that asks the model."""
+
+    def show_estimate(self, price: tuple[float, float] | None) -> None:
+        """Show what the requests would cost.
+
+        `price` holds the prices of a million input tokens and of a million output tokens.
+        """
+        from ranktilt.auditing.pairwise.ask import ask_pairs
+        from ranktilt.llm.estimate import Rehearsal
+
+        # A rehearsal counts the requests in place of sending them.
+        rehearsal = Rehearsal(self.ranker.model())
+        ask_pairs(self.collection, self.drawn, self.ranker, asker=rehearsal)
+        print_lines(rehearsal.lines(price))
+
+    def ask(self) -> Decisions:
+        """Say how many prompts there are, and ask the model about every pair in both orders."""
+        from ranktilt.auditing.pairwise.ask import ask_pairs
+
+        frame = self.drawn.frame
+        pairs = counted(frame.height, "pair", "pairs")
+        queries = counted(frame["query"].n_unique(), "query", "queries")
+        note(f"{pairs} of {queries}: {2 * frame.height:,} prompts")
+        return ask_pairs(self.collection, self.drawn, self.ranker)
+
+
+@verb(
+    "pairwise",
+    "pairwise DIR --llm openai:MODEL --save-decisions choices.jsonl",
+    "pairwise DIR --decisions choices.jsonl --by group --protected female",
+    arguments="DIR",
+    panel=UNDERSTAND,
+)
+def pairwise(
+    folder: options.Folder,
+    /,
+    *,
+    choices: ChoiceOptions = ChoiceOptions(),
+    question: PairwiseQuestion = PairwiseQuestion(),
+    split: options.Split = None,
+    preset: options.Preset = None,
+    output: PageOutput = PageOutput(),
+) -> None:
+    """Show which group a language model prefers between two documents.
+
+    It asks the model which document of a pair is more relevant, in both orders.
+    """
+    from ranktilt.auditing.pairwise.decision_file import read_decisions
+    from ranktilt.auditing.pairwise.pairs import two_groups
+
+    choices.check()
+    prices = options.read_price(choices.price, dry_run=choices.dry_run)
+    output.check(
+        *collection_files(folder),
+        *choices.files,
+        also={"--save-decisions": choices.save_decisions},
+    )
+    ranker = choices.ranker(preset)
+    collection = options.load_texts(folder, split)
+    sides = two_groups(collection, question.by, question.protected)
+    query_ids = choices.read_query_ids(collection)
+    if ranker is None:
+        decisions = read_decisions(str(choices.decisions), collection, sides)
+    else:
+        drawn = choices.draw_pairs(folder, collection, sides, query_ids)
+        request = PairRequest(collection=collection, drawn=drawn, ranker=ranker)
+        if choices.dry_run:
+            request.show_estimate(prices)
+            return
+        decisions = request.ask()
+    result = question.audit(collection, decisions, query_ids)
+    output.deliver(result, {choices.save_decisions: decisions.contents})

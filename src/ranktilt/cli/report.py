@@ -1,0 +1,418 @@
+"""``ranktilt report``: a page people look at, and the papers' tables and figures."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from ranktilt.cli import completion
+from ranktilt.cli.app import OUTPUT, SELDOM, START, verb
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import ENDINGS, check_ending, check_paths, print_result
+from ranktilt.data.files import require_place, write_files
+from ranktilt.errors import UserError, join_words
+
+# Which formats, layouts and files of ``ranktilt report`` go together.
+
+
+Format = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]
+"""Any format of a report; ``html`` is a page."""
+TABLES: tuple[Format, ...] = ("latex", "markdown", "csv")
+"""Formats of a paper's tables."""
+FIGURES: tuple[Format, ...] = ("svg", "pdf", "png")
+"""Formats of a paper's figures."""
+
+
+def format_of(output: Path | None, layout: str | None, figures: Path | None) -> Format:
+    """Return the format where none is typed.
+
+    Figures are SVG. Without a layout the format is a page, with a layout the format of a table
+    that the ending of `output` names, or Markdown.
+    """
+    if figures is not None:
+        return "svg"
+    if layout is None:
+        return "html"
+    ending = "" if output is None else output.suffix.lower()
+    if ending in (".html", ".htm"):
+        raise UserError(
+            f"{output}: a page has no layout; name a .tex, .md or .csv file for the table, or omit "
+            "--layout"
+        )
+    for table_format in TABLES:
+        if ending in ENDINGS[table_format]:
+            return table_format
+    return "markdown"
+
+
+def shows_texts(layout: str | None) -> bool:
+    """Tell whether a layout has queries and documents; all tables together (None) have."""
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
+
+    return layout in (None, PAPER) or layouts()[layout].texts > 0
+
+
+def require_layout(name: str) -> None:
+    """Refuse an unknown layout."""
+    from ranktilt.reporting.layouts.layout import PAPER, layout_named
+
+    if name != PAPER:
+        layout_named(name)
+
+
+def _check_layout(name: str, format: Format) -> None:
+    """Refuse a format that a layout does not have."""
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
+
+    if format in TABLES or (format in FIGURES and name != PAPER and layouts()[name].is_figure):
+        return
+    if format in FIGURES:
+        raise UserError(f"{name} is a table, not a figure; choose --format latex, markdown or csv")
+    raise UserError(f"a layout is not a page ({format}); choose --format latex, markdown or csv")
+
+
+def check_figures(format: Format, folder: Path | None, output: Path | None) -> None:
+    """Refuse figures in a format of tables, and a format of figures without a folder for them.
+
+    `folder` is where ``--figures`` draws, and `output` the file of ``-o``.
+    """
+    if folder is None:
+        if format in FIGURES:
+            raise UserError(f"{format} is a format for figures; name a folder: --figures DIR")
+        return
+    if format not in FIGURES:
+        raise UserError(f"--figures draws {join_words(FIGURES, 'or')}, not {format}")
+    if output is not None:
+        raise UserError("--figures writes only figures; omit -o")
+    require_place(folder / f"figure.{format}")
+
+
+def check_output(
+    format: Format,
+    output: Path | None,
+    layout: str | None,
+    files: Sequence[Path],
+    *,
+    no_texts: bool,
+) -> None:
+    """Refuse what cannot be written, before a result is read.
+
+    Parameters
+    ----------
+    format : str
+        The format to write.
+    output : Path or None
+        The file of ``-o``; None for standard output.
+    layout : str or None
+        The table or figure of a paper; None for a page, or for all of a paper's figures.
+    files : sequence of Path
+        The results to read, which the output may not replace.
+    no_texts : bool
+        Whether ``--no-texts`` is typed.
+    """
+    if layout is not None:
+        _check_layout(layout, format)
+    if no_texts and format in FIGURES:
+        raise UserError("--no-texts is for pages and tables; figures hold no texts")
+    if output is None:
+        if format == "html" and sys.stdout.isatty():
+            raise UserError("the page needs a file: -o report.html")
+        return
+    check_paths({"-o": output}, inputs=files)
+    hint = ""
+    for table_format in TABLES:
+        if output.suffix.lower() in ENDINGS[table_format]:
+            hint = f"; --format {table_format} makes {output.suffix} files"
+    check_ending(output, format, hint=hint)
+
+
+# Options of ``ranktilt report``: where it writes, in which format, and with which texts.
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The file or folder to write, its format, and what it shows.
+
+    A *layout* is the form of a table or figure as a paper prints it.
+    """
+
+    output: Annotated[
+        Path | None,
+        Parameter(alias="-o", help="File for the page or table.", metavar="FILE"),
+    ] = None
+    figures: Annotated[
+        Path | None,
+        Parameter(help="Folder for the figures, drawn for a paper.", metavar="DIR"),
+    ] = None
+    layout: Annotated[
+        str | None,
+        Parameter(
+            help="A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, "
+            "askari-1…",
+            metavar="NAME",
+            completer=completion.layout_names,
+        ),
+    ] = None
+    format: Annotated[
+        Format | None,
+        Parameter(
+            help="html for a page; latex, markdown or csv for a layout; svg, pdf or png for "
+            "figures.",
+            metavar="FORMAT",
+            show_choices=False,
+        ),
+    ] = None
+    query: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Queries whose texts dai-10 and dai-11 show (default: by tilt).",
+            metavar="ID",
+            group=SELDOM,
+        ),
+    ] = None
+    no_texts: Annotated[
+        bool,
+        Parameter(help="Leave queries, ranked lists and documents out of the page."),
+    ] = False
+    open_page: Annotated[
+        bool,
+        Parameter(
+            name="--open",
+            help="Open the page in the browser; without -o, from a temporary file.",
+        ),
+    ] = False
+
+    def check_layout(self) -> None:
+        """Refuse an unknown layout."""
+        if self.layout is not None:
+            require_layout(self.layout)
+
+    def format_in_force(self) -> Format:
+        """Return the format that is typed, or else that of the file's ending."""
+        return self.format or format_of(self.output, self.layout, self.figures)
+
+    def page_to_open(self, format: Format) -> Path:
+        """Return the file of the page that a browser opens; a temporary one where none is named."""
+        if format != "html":
+            raise UserError(f"--open needs the page (html), not {format}")
+        return self.output or Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
+
+    def check(self, format: Format, files: Sequence[Path]) -> None:
+        """Refuse what cannot be written in this format; `files` are the results to read."""
+        check_figures(format, self.figures, self.output)
+        check_output(format, self.output, self.layout, files, no_texts=self.no_texts)
+        shows_queries = format in TABLES and not self.no_texts and shows_texts(self.layout)
+        if self.query and not shows_queries:
+            raise UserError(
+                "--query needs a table of texts: --layout dai-10, dai-11 or paper, without "
+                "--no-texts"
+            )
+
+
+# Tables and figures in the form of a published paper, which ``ranktilt report`` writes.
+#
+# A *layout* is the form of one such table or figure: ``dai-1`` is Table 1 of Dai et al. (KDD
+# 2024). A *cell* is one number of a table. An audit measures how much a ranker favours one group
+# of documents over another, its *tilt*.
+
+
+ALL_TABLES = "paper"
+"""Name that stands for all tables of all papers, in place of a layout's."""
+
+
+def paper_table(
+    files: Sequence[Path], layout: str, format: str, *, texts: bool, queries: Sequence[str]
+) -> str:
+    """Return one table as a paper prints it, or all tables that the results can fill.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Results (JSON), and numbers that a user typed in, with a line for each cell (CSV).
+    layout : str
+        Name of the table's layout, such as ``dai-1``, or `ALL_TABLES`.
+    format : str
+        ``latex``, ``markdown`` or ``csv``.
+    texts : bool
+        Whether tables may show texts of documents. Results do not hold them, so they are read from
+        the audited collection.
+    queries : sequence of str
+        Ids of the queries whose texts a table shows; empty for those with the largest tilt.
+    """
+    from ranktilt.reporting.layouts.cells import read_cells
+    from ranktilt.reporting.layouts.tables import paper_tables
+    from ranktilt.reporting.report import laid_out, read_result
+
+    # A CSV file of all tables holds numbers alone; a table of texts has other columns.
+    is_numbers_only = format == "csv" and layout == ALL_TABLES
+    reads_texts = texts and shows_texts(layout) and not is_numbers_only
+    printable_kinds = laid_out()
+    results = []
+    for file in dict.fromkeys(files):
+        if file.name.endswith((".csv", ".csv.gz")):
+            result: Any = read_cells(file)
+        else:
+            result = read_result(file, printable_kinds)
+        if _reads_collection(layout):
+            result = _with_collection(result, file)
+        elif reads_texts:
+            result = _with_texts(result, file)
+        results.append(result)
+    return paper_tables(results, layout, format, queries=queries)
+
+
+def _reads_collection(layout: str) -> bool:
+    """Return whether a layout needs the collection and ranked lists of an audit."""
+    from ranktilt.reporting.layouts.layout import layouts
+
+    return layout != ALL_TABLES and layouts()[layout].reads_collection
+
+
+def _with_collection(result: Any, file: Path) -> Any:
+    """Return an audit with its collection and ranked lists, as far as they can be read again.
+
+    A note says what is missing of either. Any other result is returned as it is.
+    """
+    from ranktilt.auditing.result import Audit
+    from ranktilt.reporting.reload import reload
+
+    if not isinstance(result, Audit):
+        return result
+    loaded = reload(result, file)
+    if loaded.notes:
+        note(" ".join(loaded.notes))
+    return loaded
+
+
+def _with_texts(result: Any, file: Path) -> Any:
+    """Return an audit of sources with its collection, if that can be read again.
+
+    A *source* is who wrote a document, such as human. Both an audit that is grouped by source and
+    a `SourceAudits`, which holds an audit for each of several sources, have texts to compare. Any
+    other result is returned as it is.
+
+    Runs are left out: the tables of texts choose documents by their grades, not by ranks. So a
+    note is written only if the collection is missing.
+    """
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.reload import Loaded, reload, reload_sources
+
+    loaded: Loaded
+    if isinstance(result, SourceAudits):
+        loaded = reload_sources(result, file)
+        loaded = replace(loaded, parts=tuple(replace(part, runs=()) for part in loaded.parts))
+    elif isinstance(result, Audit) and result.spec.get("by") == "source":
+        loaded = replace(reload(result, file), runs=())
+    else:
+        return result
+    if loaded.collection is None:
+        note(" ".join(loaded.notes))
+    return loaded
+
+
+def write_figures(files: Sequence[Path], folder: Path, format: str, layout: str) -> None:
+    """Write the figures of results into a folder, and say how large each file is.
+
+    `format` is ``svg``, ``pdf`` or ``png``. `layout` names one figure; empty for all figures.
+    """
+    from ranktilt.reporting.layouts.figures import paper_figures
+    from ranktilt.reporting.numbers import size
+    from ranktilt.reporting.reload import Loaded
+    from ranktilt.reporting.report import laid_out, opened
+
+    # `opened` also loads the collection and runs of each audit, which some figures need.
+    results = opened(files, laid_out())
+    drawings = paper_figures(results, format=format, layout=layout)
+    for result in results:
+        if isinstance(result, Loaded):
+            for sentence in result.notes:
+                note(sentence)
+    write_files({folder / name: content for name, content in drawings.items()})
+    for name, content in drawings.items():
+        note(f"{folder / name}: {size(len(content))}")
+
+
+@verb(
+    "report",
+    "report audit.json -o report.html",
+    "report audit.json --figures figures --format pdf",
+    arguments="FILE…",
+    panel=START,
+    order=4,
+)
+def report(
+    files: Annotated[
+        list[Path],
+        Parameter(
+            name="FILE", help="Audits and other results (JSON); for a layout also cells (CSV)."
+        ),
+    ],
+    /,
+    *,
+    options: ReportOptions = ReportOptions(),
+) -> None:
+    """Write a page, a paper's table or figures from results.
+
+    A page is one file that opens anywhere. It shows the ranked lists that the audit keeps, and
+    reads the audit's collection again. It leaves out whatever is gone or has changed, and says so.
+    """
+    options.check_layout()
+    format = options.format_in_force()
+    if options.open_page:
+        options = replace(options, output=options.page_to_open(format))
+    options.check(format, files)
+    if format == "html":
+        _write_page(files, options.output, texts=not options.no_texts)
+        if options.open_page and options.output is not None:
+            _open(options.output)
+    elif options.figures is not None:
+        write_figures(files, options.figures, format, options.layout or "")
+    else:
+        table = paper_table(
+            files,
+            options.layout or ALL_TABLES,
+            format,
+            texts=not options.no_texts,
+            queries=options.query or (),
+        )
+        _deliver(table, options.output)
+
+
+def _open(page: Path) -> None:
+    """Open a page in a browser."""
+    if not webbrowser.open(page.resolve().as_uri()):
+        note(f"no browser could be opened; open {page} in yours")
+
+
+def _write_page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
+    """Write the page of results."""
+    from ranktilt.reporting.numbers import size
+    from ranktilt.reporting.reload import Loaded
+    from ranktilt.reporting.report import opened, report_page
+
+    results = opened(files)
+    for result in results:
+        if isinstance(result, Loaded) and result.notes:
+            front = "" if result.collection else "Queries, ranked lists and texts are left out. "
+            note(front + " ".join(result.notes))
+    page = report_page(results, texts=texts)
+    _deliver(page, output)
+    if output is not None:
+        note(f"{output}: {size(len(page.encode()))}")
+
+
+def _deliver(text: str, output: Path | None) -> None:
+    """Print a text, or write it into a file."""
+    if output is None:
+        print_result(text)
+    else:
+        write_files({output: text.encode()})
