@@ -32,6 +32,7 @@ def scores_of(run: rt.Run) -> dict[str, dict[str, float]]:
 
 
 class TestFiles:
+    @pytest.mark.long  # ranx compiles its measures when it is imported for the first time
     @pytest.mark.parametrize("ending", ["json", "parquet", "trec"])
     def test_ranx(self, tmp_path: Path, ending: str) -> None:
         ranx = pytest.importorskip("ranx")

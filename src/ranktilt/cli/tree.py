@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import BoundArguments
 from typing import TYPE_CHECKING, Any
 
@@ -40,23 +41,27 @@ class Command:
     @property
     def arguments(self) -> list[Argument]:
         """Its positional arguments."""
-        return [argument for argument in self._collected() if argument.index is not None]
+        return [argument for argument in self._collected if argument.index is not None]
 
     @property
     def options(self) -> list[Argument]:
         """Its options, without those of the machine and ``--help``."""
-        return [argument for argument in self._collected() if argument.index is None]
+        return [argument for argument in self._collected if argument.index is None]
 
-    def _collected(self) -> list[Argument]:
-        """Return arguments and options; a record of options is replaced by its fields."""
+    @cached_property
+    def _collected(self) -> tuple[Argument, ...]:
+        """Arguments and options; a record of options is replaced by its fields.
+
+        They are kept, as reading the docstrings of a verb takes a tenth of a second.
+        """
         collection = self.parser.assemble_argument_collection(
             default_parameter=app.default_parameter, parse_docstring=True
         )
-        return [
+        return tuple(
             argument
             for argument in collection
             if argument.parse and argument.names and not argument.children
-        ]
+        )
 
 
 def commands(parent: App = app, path: tuple[str, ...] = ()) -> Iterator[Command]:
