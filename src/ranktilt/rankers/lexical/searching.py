@@ -29,12 +29,6 @@ _POSTING = 192
 """Bytes of memory for a posting, while it is read and weighed by numpy."""
 _WEIGHED_POSTING = 24
 """Bytes of memory for a posting of `weighed_postings`."""
-_MOST_WEIGHED_POSTINGS = 1 << 26
-"""Postings of `weighed_postings` where the memory would allow more: half a gigabyte of weights.
-
-Groups of queries share frequent terms, which are weighed once more for each group. That takes a
-tenth of the search's time at most.
-"""
 _POSTINGS_A_PART = 131_072
 """Postings to weigh at a time."""
 _QUERIES_A_PART = 64
@@ -86,7 +80,9 @@ class CompiledSearch:
         starts, terms = self.queries.indptr, self.queries.indices
         posting_counts = np.diff(self.table.offsets)
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            most = min(memory_limit() // _WEIGHED_POSTING, _MOST_WEIGHED_POSTINGS)
+            # As few groups as possible: each one weighs the frequent terms again, and those are
+            # most of all postings.
+            most = memory_limit() // _WEIGHED_POSTING
             for first, last in query_groups(starts, terms, posting_counts, most):
                 needed = np.unique(terms[starts[first] : starts[last]]).astype(np.int64)
                 weighed = weighed_postings(self.table, needed, weigh=weigh, depth=depth, pool=pool)
