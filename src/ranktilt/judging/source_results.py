@@ -51,6 +51,8 @@ class GradedCollection:
 
     collection: Collection
     """The collection."""
+    human: pl.DataFrame
+    """Human grades: ``query_id``, ``doc_id``, ``grade``."""
     pairs_of_judges: tuple[GradedPairs, ...]
     """For each judge, the pairs that humans graded too."""
     by_judge: Mapping[str, pl.DataFrame]
@@ -62,12 +64,13 @@ class GradedCollection:
 
     @classmethod
     def from_grades(
-        cls, collection: Collection, grades: JudgeGrades, pair: Pair | None
+        cls, collection: Collection, human: pl.DataFrame, grades: JudgeGrades, pair: Pair | None
     ) -> GradedCollection:
         """Take the pair of sources to compare; with None the first two of the collection."""
         groups, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         return cls(
             collection=collection,
+            human=human,
             pairs_of_judges=grades.pairs_of_judges,
             by_judge=grades.by_judge,
             pair=pairs[0],
@@ -105,7 +108,7 @@ def source_results(
     gaps: tuple[Effect, ...] = ()
     differences: tuple[Confound, ...] = ()
     if collection.pairs(*pair).height:
-        gaps, gap_notes = _grade_gaps(collection, dict(graded.by_judge), pair, inference=inference)
+        gaps, gap_notes = _grade_gaps(graded, inference)
         notes += gap_notes
         variation = {
             pairs_of_judge.judge: _judge_variation(pairs_of_judge.table)
@@ -199,22 +202,19 @@ def _compared_audits(
 
 
 def _grade_gaps(
-    collection: Collection,
-    judges: dict[str, pl.DataFrame],
-    pair: Pair,
-    *,
-    inference: InferenceOptions,
+    graded: GradedCollection, inference: InferenceOptions
 ) -> tuple[tuple[Effect, ...], list[Note]]:
     """Test each judge's grade gap over all twins, and for each human grade.
 
     The test exchanges the two sources within the twins of a text, at random: if a judge favours
     none, its grades could as well have been given the other way round. Twins with different human
-    grades are left out and counted in a note. `judges` holds all grades of each judge, `pair` the
-    two sources, and `inference` the resamples, the seed and the correction of p.
+    grades are left out and counted in a note. `inference` holds the resamples, the seed and the
+    correction of p.
     """
     samples, notes = list[Sample](), list[Note]()
-    for name, judged in judges.items():
-        twins, with_one_grade = twin_grades(collection, judged, pair)
+    pair_rows = graded.collection.pairs(*graded.pair)
+    for name, judged in graded.by_judge.items():
+        twins, with_one_grade = twin_grades(pair_rows, judged, graded.human)
         unequal = twins.filter(~pl.col("same")).height
         if with_one_grade:
             note = TwinsWithoutGap(judge=name, twins=with_one_grade, reason="one side")
@@ -225,24 +225,22 @@ def _grade_gaps(
             estimand = GradeGap
             if human_grade != "any":
                 estimand = replace(GradeGap, grade=human_grade)
-            gap = _GradedTwins(judge=name, pair=pair, estimand=estimand, twins=graded_twins)
+            gap = _GradedTwins(judge=name, pair=graded.pair, estimand=estimand, twins=graded_twins)
             samples.append(gap.sample(inference))
     return effects(samples, inference, primary=GradeGap), notes
 
 
 def twin_grades(
-    collection: Collection, judged: pl.DataFrame, pair: Pair
+    twins: pl.DataFrame, judged: pl.DataFrame, human: pl.DataFrame
 ) -> tuple[pl.DataFrame, int]:
     """Return the grade gaps of twins, and how many twins have only one graded side.
 
     Parameters
     ----------
-    collection : Collection
-        Documents with their twins, and human grades.
-    judged : polars.DataFrame
-        Grades of the judge: ``query_id``, ``doc_id``, ``grade``.
-    pair : (str, str)
-        The two sources.
+    twins : polars.DataFrame
+        The twins of two sources: ``origin``, and the ids of documents in ``a`` and ``b``.
+    judged, human : polars.DataFrame
+        Grades of the judge, and of humans: ``query_id``, ``doc_id``, ``grade``.
 
     Returns
     -------
@@ -251,11 +249,10 @@ def twin_grades(
         (the text of which both are versions), ``gap``, ``human`` (human grade of the first side,
         null without one) and ``same`` (whether both sides have the same human grade, or none).
     """
-    human = collection.qrels.select("query_id", "doc_id", human=pl.col("grade"))
+    human = human.select("query_id", "doc_id", human=pl.col("grade"))
     grades = judged.select("query_id", "doc_id", "grade").join(
         human, on=["query_id", "doc_id"], how="left"
     )
-    twins = collection.pairs(*pair)
     first, second = (_side_grades(twins, side, grades) for side in ("a", "b"))
     graded_twins = first.join(second, on=["pair", "origin", "query_id"], suffix="_b")
     with_one_grade = first.height + second.height - 2 * graded_twins.height
