@@ -415,6 +415,14 @@ def test_labels_are_drawn_by_whole_queries_and_runs_of_others_are_refused() -> N
             lambda: gate_judges(bare(), min_tau=0.1),
             "--min-tau needs systems: audit with --runs DIR",
         ),
+        (
+            lambda: gate_judges(audit(), max_gap=-0.1),
+            "--max-gap: expected a number of grades of at least 0, got -0.1",
+        ),
+        (
+            lambda: gate_judges(audit(), min_tau=80),
+            "--min-tau: expected τ-b from -1 to 1, got 80",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused(call: Callable[[], object], message: str) -> None:

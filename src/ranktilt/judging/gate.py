@@ -143,7 +143,7 @@ def gate_judges(
     Raises
     ------
     UserError
-        If no limit is given, or the audit lacks what a limit asks for.
+        If no limit is given, one is out of range, or the audit lacks what a limit asks for.
     """
     drift.check()
     if max_gap is None and min_tau is None and drift.baseline is None:
@@ -151,6 +151,7 @@ def gate_judges(
             "an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8, or "
             "--baseline OLD.json"
         )
+    _require_range(max_gap, min_tau)
     if inconclusive not in POLICIES:
         raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
     limit = None if max_gap is None else f"{max_gap:g} grades"
@@ -183,6 +184,14 @@ def gate_judges(
         **({"file": audit.loaded_from} if audit.loaded_from else {}),
     }
     return Gate(spec=spec, rows=tuple(rows), notes=tuple(dict.fromkeys(notes)))
+
+
+def _require_range(max_gap: float | None, min_tau: float | None) -> None:
+    """Refuse limits that no audit, or every audit, keeps to."""
+    if max_gap is not None and not 0 <= max_gap < math.inf:
+        raise UserError(f"--max-gap: expected a number of grades of at least 0, got {max_gap:g}")
+    if min_tau is not None and not -1 <= min_tau <= 1:
+        raise UserError(f"--min-tau: expected τ-b from -1 to 1, got {min_tau:g}")
 
 
 def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:
