@@ -12,7 +12,7 @@ from ranktilt.errors import UserError
 from ranktilt.judging.grades import steps_per_grade
 from ranktilt.judging.judge import judge
 from ranktilt.reporting.sentences.notes import note_sentences
-from tests.toy import write
+from tests.toy import collection_of, write
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,3 +76,13 @@ def test_workbench_ratings_are_judged_as_whole_grades_are(tmp_path: Path) -> Non
     assert "grades are fractions in steps of 1/2, so 1 becomes grade 2 here" in note_sentences(
         fractions.notes
     )
+
+
+def test_a_collections_grades_are_counted_in_the_steps_of_a_judge() -> None:
+    documents = [{"id": f"d{number}", "text": f"text {number}"} for number in range(4)]
+    collection = collection_of(documents, {"q": "x"}, {"q": {"d0": 0, "d1": 1, "d2": 2, "d3": 1}})
+    judged = grades_of([0, 0.5, 2, 1.5])
+    by_collection = judge({"j": judged}, collection=collection)
+    by_table = judge({"j": judged}, collection.qrels)
+    assert by_collection.spec["top_grade"] == 4
+    assert by_collection.confusions == by_table.confusions

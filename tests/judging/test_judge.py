@@ -202,7 +202,7 @@ def test_gaps_by_hand() -> None:
         ("q2", "3-human", 1),
         ("q2", "3-llm", 1),
     )
-    twins, lone = twin_grades(collection, judged, ("human", "llm"))
+    twins, lone = twin_grades(collection.pairs("human", "llm"), judged, collection.qrels)
     assert lone == 1
     assert twins.filter("same").select("query_id", "gap", "human").rows() == [
         ("q1", 1.0, 1),
@@ -217,6 +217,31 @@ def test_gaps_by_hand() -> None:
     assert "j: 1 twin with two human grades left out of the grade gap" in note_sentences(
         result.notes
     )
+
+
+def test_gaps_use_human_grades_of_a_file() -> None:
+    """The twins of d have two human grades by the file, and the collection does not judge them."""
+    docs = versions({"human": ["a", "b", "d"], "llm": ["e", "f", "h"]})
+    collection = collection_of(docs, {"q1": "x", "q2": "y"}, {"q1": {"0-human": 1, "0-llm": 0}})
+    human = pairs(
+        ("q1", "0-human", 1),
+        ("q1", "0-llm", 1),
+        ("q2", "1-human", 0),
+        ("q2", "1-llm", 0),
+        ("q2", "2-human", 1),
+        ("q2", "2-llm", 0),
+    )
+    judged = pairs(
+        ("q1", "0-human", 2),
+        ("q1", "0-llm", 1),
+        ("q2", "1-human", 0),
+        ("q2", "1-llm", 2),
+        ("q2", "2-human", 1),
+        ("q2", "2-llm", 1),
+    )
+    result = judge({"j": judged}, human, collection=collection, top_grade=3, resamples=100)
+    values = {gap.measure: gap.value for gap in result.grade_gaps}
+    assert values == {"GradeGap": -0.5, "GradeGap(grade=0)": -2.0, "GradeGap(grade=1)": 1.0}
 
 
 def test_systems_are_ordered_as_scipy_orders_them_and_raised_beyond_the_mean_one() -> None:
@@ -389,6 +414,14 @@ def test_labels_are_drawn_by_whole_queries_and_runs_of_others_are_refused() -> N
         (
             lambda: gate_judges(bare(), min_tau=0.1),
             "--min-tau needs systems: audit with --runs DIR",
+        ),
+        (
+            lambda: gate_judges(audit(), max_gap=-0.1),
+            "--max-gap: expected a number of grades of at least 0, got -0.1",
+        ),
+        (
+            lambda: gate_judges(audit(), min_tau=80),
+            "--min-tau: expected τ-b from -1 to 1, got 80",
         ),
     ],
 )

@@ -6,10 +6,10 @@ ranks one of two twins. A *property* is a number about a text, such as its lengt
 question about texts, and an object that answers it.
 
 Start with `explain.explain`, which runs probes (`base` defines them: `text_probes`, `perplexity`,
-`similarity`, `spectrum`; `probe_table` names them) on `compared_texts`. `attribution` regresses the
-gap between twins (`twin_gaps`, `scored_twins`) on their `text_properties`. `check` tells whether a
-comparison is fair (of `compared_sources`), `equivalence` whether either side is easier to search,
-`factors` what designed versions cause. `properties` splits the gap between groups that are not
-twins among their properties; `file_report` says what any file is. May import auditing and below. A
-new probe is a class and a line in `probe_table.PROBES`, or an entry point. Tests: tests/explaining.
+`similarity`, `spectrum`; `probe_table` names them). `attribution` regresses the gap between twins
+(`twin_gaps`, `scored_twins`) on their `text_properties`. `check` tells whether a comparison is
+fair, `equivalence` whether either side is easier to search, `factors` what designed versions cause.
+`properties` splits the gap between groups that are not twins among their properties; `file_report`
+says what any file is. May import auditing and below. A new probe is a class and a line in
+`probe_table.PROBES`, or an entry point. Tests: tests/explaining.
 """

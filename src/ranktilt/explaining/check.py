@@ -55,12 +55,6 @@ from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
 
-# The sides of a collection: a reference, the sources compared with it, and how texts differ.
-#
-# A *source* is the author of documents. *Twins* are documents of the same origin by different
-# sources.
-
-
 TEXT_FEATURES: tuple[TextProbe, ...] = (
     WordsProbe(),
     SentenceLengthProbe(),
@@ -70,142 +64,6 @@ TEXT_FEATURES: tuple[TextProbe, ...] = (
     QueryWordsProbe(),
 )
 """Properties measured for every text; the probes need no model."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ComparedSources:
-    """The reference of a collection, and the sources that are compared with it."""
-
-    collection: Collection
-    """The collection, with only those documents that state a source."""
-    reference: str
-    """The source that all others are compared with; empty if nothing is compared."""
-    sources: tuple[str, ...]
-    """All sources but the reference, or the only source."""
-    sources_with_twins: Sequence[str]
-    """Sources that have twins in the reference."""
-
-    @classmethod
-    def from_collection(cls, collection: Collection, reference: str | None) -> ComparedSources:
-        """Choose the reference and the sources to compare; a single source is not compared.
-
-        Without a given `reference` it is ``human`` if there is such a source, else the first.
-        """
-        sources = collection.sources
-        stated = with_stated_sources(collection) if sources else collection
-        if len(sources) < 2:
-            return cls(collection=stated, reference="", sources=sources, sources_with_twins=())
-        reference = reference or ("human" if "human" in sources else sources[0])
-        return cls(
-            collection=stated,
-            reference=reference,
-            sources=tuple(source for source in sources if source != reference),
-            sources_with_twins=twin_sources(stated, reference),
-        )
-
-    def feature_effects(self) -> Iterator[EffectSize]:
-        """Yield how far each feature of each source's texts differs from that of their twins."""
-        if not self.sources_with_twins:
-            return
-        # Each feature is measured once for all documents.
-        values_by_unit = {
-            feature.unit: feature.measure(self.collection, self.reference, None)
-            for feature in TEXT_FEATURES
-        }
-        for source in self.sources_with_twins:
-            reference_rows, source_rows = twin_rows(self.collection, self.reference, source)
-            for unit, values in values_by_unit.items():
-                yield effect_size(source, unit, values[reference_rows], values[source_rows])
-
-    def shared_terms(self) -> tuple[Overlap, ...]:
-        """Measure how many words twins share, for each source with twins."""
-        if not self.sources_with_twins:
-            return ()
-        return OverlapProbe().measure(self.collection, self.reference, None)
-
-    def similarities(
-        self, encoder: Ranker | None, *, map_pairs: int, seed: int
-    ) -> tuple[Similarity, ...]:
-        """Measure how similar the vectors of twins are; empty without an encoder or twins.
-
-        Parameters
-        ----------
-        encoder : Ranker or None
-            A ranker with an encoder.
-        map_pairs : int
-            Maximum number of pairs in a picture of the vectors; 0 for no picture.
-        seed : int
-            Random seed of the pairs of unrelated texts that twins are compared with.
-        """
-        if encoder is None or not self.sources_with_twins:
-            return ()
-        probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
-        return probe.measure(self.collection, self.reference, encoder)
-
-
-# Notes for readers of a check: how labels are written, and which parts are left out.
-#
-# A *source* is the author of documents, the *reference* the source that others are compared with,
-# and *twins* are documents of the same origin by different sources.
-
-
-def source_notes(collection: Collection, reference: str) -> Iterator[Note]:
-    """Yield notes on how labels are written, and on documents that are not compared."""
-    yield from label_remarks("source", collection.docs["source"])
-    if not collection.sources:
-        yield source_hint(collection)
-        yield TextsNotExamined()
-    elif collection.sourceless:
-        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)
-    for source in collection.sources if reference else ():
-        if source != reference and not collection.pairs(reference, source).height:
-            yield SourceWithoutOrigins(source=source, reference=reference)
-
-
-def omission_notes(
-    asked_parts: Mapping[Part, bool], *, is_sided: bool, has_twins: bool, is_judged: bool
-) -> Iterator[Note]:
-    """Yield a note on each part of a check that was asked for and left out, with the reason.
-
-    Parameters
-    ----------
-    asked_parts : mapping of str to bool
-        Whether each part was asked for.
-    is_sided : bool
-        Whether there are two sources to compare.
-    has_twins : bool
-        Whether any source has twins of the reference.
-    is_judged : bool
-        Whether any document is judged relevant.
-    """
-    reason: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
-    for part, is_asked in asked_parts.items():
-        is_possible = is_sided if part == "instrument" else has_twins
-        if is_asked and not is_possible:
-            yield PartLeftOut(part=part, reason=reason)
-        elif is_asked and part == "effectiveness" and not is_judged:
-            yield PartLeftOut(part=part, reason="nothing relevant")
-
-
-def effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[Note]:
-    """Yield notes on documents and queries that the comparison of effectiveness leaves out."""
-    # All rows of a source leave out the same documents.
-    for row in {row.source: row for row in rows if row.left_out}.values():
-        yield EffectivenessOfPairs(
-            source=row.source, reference=reference, pairs=row.pairs, left_out=row.left_out
-        )
-    most_excluded = max(rows, key=lambda row: row.excluded, default=None)
-    if most_excluded is not None and most_excluded.excluded:
-        yield QueriesOfOneSideExcluded(
-            excluded=most_excluded.excluded,
-            queries=most_excluded.queries + most_excluded.excluded,
-            are_alike=len({row.excluded for row in rows}) == 1,
-        )
-    fewest = min((row.queries for row in rows), default=FEW_QUERIES)
-    if not fewest:
-        yield EffectivenessNotTested()
-    elif fewest < FEW_QUERIES:
-        yield FewQueriesTested(queries=fewest)
 
 
 def check(
@@ -310,7 +168,7 @@ def check(
         "alpha": alpha,
         "seed": seed,
     }
-    omissions = omission_notes(
+    omissions = _omission_notes(
         {
             "effectiveness": bool(rankers),
             "similarity": similarity is not None,
@@ -324,7 +182,7 @@ def check(
         collection, compared.reference, compared.sources, limits=limits, examples=examples
     )
     notes = (
-        *source_notes(collection, compared.reference),
+        *_source_notes(collection, compared.reference),
         *omissions,
         *effectiveness_notes(rows, compared.reference),
     )
@@ -368,3 +226,139 @@ def _provenance(collection: Collection) -> dict[str, Any]:
     provenance = audit_provenance(collection, [])
     names = ("ranktilt", "python", "packages", "inputs")
     return paths | {name: provenance[name] for name in names}
+
+
+# ---- the sides -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedSources:
+    """The reference of a collection, and the sources that are compared with it."""
+
+    collection: Collection
+    """The collection, with only those documents that state a source."""
+    reference: str
+    """The source that all others are compared with; empty if nothing is compared."""
+    sources: tuple[str, ...]
+    """All sources but the reference, or the only source."""
+    sources_with_twins: Sequence[str]
+    """Sources that have twins in the reference."""
+
+    @classmethod
+    def from_collection(cls, collection: Collection, reference: str | None) -> ComparedSources:
+        """Choose the reference and the sources to compare; a single source is not compared.
+
+        Without a given `reference` it is ``human`` if there is such a source, else the first.
+        """
+        sources = collection.sources
+        stated = with_stated_sources(collection) if sources else collection
+        if len(sources) < 2:
+            return cls(collection=stated, reference="", sources=sources, sources_with_twins=())
+        reference = reference or ("human" if "human" in sources else sources[0])
+        return cls(
+            collection=stated,
+            reference=reference,
+            sources=tuple(source for source in sources if source != reference),
+            sources_with_twins=twin_sources(stated, reference),
+        )
+
+    def feature_effects(self) -> Iterator[EffectSize]:
+        """Yield how far each feature of each source's texts differs from that of their twins."""
+        if not self.sources_with_twins:
+            return
+        # Each feature is measured once for all documents.
+        values_by_unit = {
+            feature.unit: feature.measure(self.collection, self.reference, None)
+            for feature in TEXT_FEATURES
+        }
+        for source in self.sources_with_twins:
+            reference_rows, source_rows = twin_rows(self.collection, self.reference, source)
+            for unit, values in values_by_unit.items():
+                yield effect_size(source, unit, values[reference_rows], values[source_rows])
+
+    def shared_terms(self) -> tuple[Overlap, ...]:
+        """Measure how many words twins share, for each source with twins."""
+        if not self.sources_with_twins:
+            return ()
+        return OverlapProbe().measure(self.collection, self.reference, None)
+
+    def similarities(
+        self, encoder: Ranker | None, *, map_pairs: int, seed: int
+    ) -> tuple[Similarity, ...]:
+        """Measure how similar the vectors of twins are; empty without an encoder or twins.
+
+        Parameters
+        ----------
+        encoder : Ranker or None
+            A ranker with an encoder.
+        map_pairs : int
+            Maximum number of pairs in a picture of the vectors; 0 for no picture.
+        seed : int
+            Random seed of the pairs of unrelated texts that twins are compared with.
+        """
+        if encoder is None or not self.sources_with_twins:
+            return ()
+        probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
+        return probe.measure(self.collection, self.reference, encoder)
+
+
+# ---- notes ---------------------------------------------------------------------------------------
+
+
+def _source_notes(collection: Collection, reference: str) -> Iterator[Note]:
+    """Yield notes on how labels are written, and on documents that are not compared."""
+    yield from label_remarks("source", collection.docs["source"])
+    if not collection.sources:
+        yield source_hint(collection)
+        yield TextsNotExamined()
+    elif collection.sourceless:
+        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)
+    for source in collection.sources if reference else ():
+        if source != reference and not collection.pairs(reference, source).height:
+            yield SourceWithoutOrigins(source=source, reference=reference)
+
+
+def _omission_notes(
+    asked_parts: Mapping[Part, bool], *, is_sided: bool, has_twins: bool, is_judged: bool
+) -> Iterator[Note]:
+    """Yield a note on each part of a check that was asked for and left out, with the reason.
+
+    Parameters
+    ----------
+    asked_parts : mapping of str to bool
+        Whether each part was asked for.
+    is_sided : bool
+        Whether there are two sources to compare.
+    has_twins : bool
+        Whether any source has twins of the reference.
+    is_judged : bool
+        Whether any document is judged relevant.
+    """
+    reason: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
+    for part, is_asked in asked_parts.items():
+        is_possible = is_sided if part == "instrument" else has_twins
+        if is_asked and not is_possible:
+            yield PartLeftOut(part=part, reason=reason)
+        elif is_asked and part == "effectiveness" and not is_judged:
+            yield PartLeftOut(part=part, reason="nothing relevant")
+
+
+def effectiveness_notes(rows: Sequence[Equivalence], reference: str) -> Iterator[Note]:
+    """Yield notes on documents and queries that the comparison of effectiveness leaves out."""
+    # All rows of a source leave out the same documents.
+    for row in {row.source: row for row in rows if row.left_out}.values():
+        yield EffectivenessOfPairs(
+            source=row.source, reference=reference, pairs=row.pairs, left_out=row.left_out
+        )
+    most_excluded = max(rows, key=lambda row: row.excluded, default=None)
+    if most_excluded is not None and most_excluded.excluded:
+        yield QueriesOfOneSideExcluded(
+            excluded=most_excluded.excluded,
+            queries=most_excluded.queries + most_excluded.excluded,
+            are_alike=len({row.excluded for row in rows}) == 1,
+        )
+    fewest = min((row.queries for row in rows), default=FEW_QUERIES)
+    if not fewest:
+        yield EffectivenessNotTested()
+    elif fewest < FEW_QUERIES:
+        yield FewQueriesTested(queries=fewest)

@@ -1,8 +1,8 @@
 """Why a ranker may favour a source: what probes find in its texts, in one result.
 
-A *source* is the author of documents, and the *reference* the source that others are compared with.
-*Twins* are two documents of the same origin by different sources. A *probe* is a question about
-texts.
+A *source* is the author of documents, or a group of another column that is compared in its place.
+The *reference* is the source that others are compared with. *Twins* are two documents of the same
+origin by different sources. A *probe* is a question about texts.
 """
 
 from __future__ import annotations
@@ -44,54 +44,6 @@ from ranktilt.explaining.probe_table import PROBES, probe
 from ranktilt.explaining.vectors import require_encoder
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-
-# The texts that probes compare: documents by source, or by the groups of another column.
-
-
-def compared_texts(collection: Collection, by: str) -> Collection:
-    """Return the documents that have a group in the column `by`, with this group as their source.
-
-    Probes compare sources (authors). To compare other groups, these take the place of the sources.
-    """
-    if by != "source":
-        return _with_groups_as_sources(collection, by)
-    return with_stated_sources(collection) if collection.sources else collection
-
-
-def _with_groups_as_sources(collection: Collection, by: str) -> Collection:
-    """Put the groups of another column in the place of the sources.
-
-    Documents without a group are left out.
-    """
-    groups = grouping(collection, by)
-    warn_of_labels(groups.remarks)
-    docs = collection.docs.with_columns(
-        source=pl.Series([groups.names[code] for code in groups.code])
-    )
-    return Collection(
-        docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec
-    )
-
-
-def twin_notes(collection: Collection, reference: str) -> Iterator[Note]:
-    """Yield notes on sources without twins, and on twins with the same text.
-
-    Twins are documents of the same origin by the reference and by another source.
-    """
-    texts = collection.docs["text"]
-    for name in other_sources(collection, reference):
-        reference_rows, source_rows = twin_rows(collection, reference, name)
-        if not len(reference_rows):
-            yield SourceWithoutTwins(source=name, reference=reference)
-        identical = int((texts.gather(reference_rows) == texts.gather(source_rows)).sum())
-        if identical:
-            yield TwinsIdentical(source=name, reference=reference, twins=identical)
-
-
-def unlabelled_notes(collection: Collection, by: str) -> Iterator[Note]:
-    """Yield a note if some documents are not compared because they have no source."""
-    if by == "source" and collection.sourceless:
-        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)
 
 
 def explain(
@@ -141,7 +93,7 @@ def explain(
         If a probe is unknown or named twice, cannot use the ranker, or the reference is not a
         source; if no other source has twins.
     """
-    compared = compared_texts(collection, by)
+    compared = _compared_texts(collection, by)
     reference_name = None if reference is None else group_name(by, reference)
     reference_source = reference_of(compared, reference_name, to="explain")
     if not twin_sources(compared, reference_source):
@@ -179,8 +131,8 @@ def explain(
         notes=(
             *selection.notes,
             *failures,
-            *twin_notes(compared, reference_source),
-            *unlabelled_notes(collection, by),
+            *_twin_notes(compared, reference_source),
+            *_unlabelled_notes(collection, by),
         ),
     )
 
@@ -211,9 +163,9 @@ def _default_probes(models: Sequence[str], *, has_encoder: bool) -> _ProbeSelect
     probes = [probe(name) for name in _with_models(PROBES, models)]
     notes = list[ProbeNeedsEncoder]()
     if not has_encoder:
-        encoder_probes = [own_probe for own_probe in probes if own_probe.needs_encoder]
-        notes = [ProbeNeedsEncoder(probe=encoder_probe.name) for encoder_probe in encoder_probes]
-        probes = [own_probe for own_probe in probes if not own_probe.needs_encoder]
+        encoder_probes = [chosen_probe for chosen_probe in probes if chosen_probe.needs_encoder]
+        notes = [ProbeNeedsEncoder(probe=chosen_probe.name) for chosen_probe in encoder_probes]
+        probes = [chosen_probe for chosen_probe in probes if not chosen_probe.needs_encoder]
     names = frozenset(chosen_probe.name for chosen_probe in probes)
     if models:
         names = frozenset(name for name in names if not name.startswith("perplexity"))
@@ -286,3 +238,43 @@ def _spec(
         "runs": runs,
         "ranktilt": __version__,
     }
+
+
+def _compared_texts(collection: Collection, by: str) -> Collection:
+    """Return the documents with a group in the column `by`, and this group as their source."""
+    if by != "source":
+        return _with_groups_as_sources(collection, by)
+    return with_stated_sources(collection) if collection.sources else collection
+
+
+def _with_groups_as_sources(collection: Collection, by: str) -> Collection:
+    """Put the groups of another column in the place of the sources.
+
+    Documents without a group are left out.
+    """
+    groups = grouping(collection, by)
+    warn_of_labels(groups.remarks)
+    docs = collection.docs.with_columns(
+        source=pl.Series([groups.names[code] for code in groups.code])
+    )
+    return Collection(
+        docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec
+    )
+
+
+def _twin_notes(collection: Collection, reference: str) -> Iterator[Note]:
+    """Yield notes on sources without twins, and on twins with the same text."""
+    texts = collection.docs["text"]
+    for name in other_sources(collection, reference):
+        reference_rows, source_rows = twin_rows(collection, reference, name)
+        if not len(reference_rows):
+            yield SourceWithoutTwins(source=name, reference=reference)
+        identical = int((texts.gather(reference_rows) == texts.gather(source_rows)).sum())
+        if identical:
+            yield TwinsIdentical(source=name, reference=reference, twins=identical)
+
+
+def _unlabelled_notes(collection: Collection, by: str) -> Iterator[Note]:
+    """Yield a note if some documents are not compared because they have no source."""
+    if by == "source" and collection.sourceless:
+        yield DocumentsUnlabelled(by="source", documents=collection.sourceless)

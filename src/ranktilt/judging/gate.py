@@ -1,7 +1,12 @@
-"""A gate on judges: level between twins, systems in the human order, unchanged since a baseline.
+"""A gate on judges: passes or fails an audit of judges by limits, for CI.
 
-A gate passes or fails an audit by limits, for CI. A judge is whoever gives grades of relevance.
-*Twins* are two versions of one text, and a *grade gap* is how much higher a judge grades one side.
+A *judge* is whoever gives grades of relevance. Limits may be set on its *grade gap*, which is how
+much higher it grades one side of *twins*, two versions of one text; on how well it orders systems,
+by Kendall's τ-b with the human order; and on how far it has changed since a *baseline*, an earlier
+audit of it.
+
+A check is decided by an interval: *level* if it lies within the limits, *tilted* if it lies beyond
+one, else *inconclusive*. `ranktilt.auditing.gate.result` holds the checks and their rows.
 """
 
 from __future__ import annotations
@@ -28,96 +33,6 @@ from ranktilt.judging.drift.result import DriftQuestion, JudgeChange, JudgeDrift
 from ranktilt.judging.records import RankAgreement
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.statistics.bootstrap import RESAMPLES
-
-# Checks of judges against limits: order of systems, and changes since a baseline.
-#
-# A judge is whoever gives grades of relevance; its baseline is an earlier audit of it. A check is
-# decided by an interval: *level* if it lies within the limits, *tilted* if it lies beyond one,
-# else *inconclusive*.
-
-
-def check_tau(row: RankAgreement, least: float) -> LimitCheck:
-    """Check that a judge orders systems as humans do, with a τ-b of at least `least`."""
-    value, low, high = row.tau
-    return LimitCheck(
-        name="tau",
-        outcome=_outcome(low, high, least, math.inf),
-        value=value,
-        low=low,
-        high=high,
-        floor=least,
-        ceiling=math.inf,
-    )
-
-
-def check_loss(change: JudgeChange, max_loss: float) -> LimitCheck:
-    """Check that κ with humans has not fallen by more than `max_loss` points; 5 are .05."""
-    return _change_check(
-        change, "agreement", floor=-max_loss / 100, ceiling=math.inf, limit=max_loss
-    )
-
-
-def check_shift(change: JudgeChange, max_shift: float) -> LimitCheck:
-    """Check that the mean grade has not moved by more than `max_shift` grades, either way."""
-    return _change_check(change, "shift", floor=-max_shift, ceiling=max_shift, limit=max_shift)
-
-
-def check_growth(change: JudgeChange, max_growth: float) -> LimitCheck:
-    """Check that the grade gap is at most `max_growth` grades further from 0 than before."""
-    is_testable = change.is_testable and not math.isnan(change.growth_low)
-    low, high = change.growth_low, change.growth_high
-    outcome = _outcome(low, high, -math.inf, max_growth) if is_testable else "inconclusive"
-    return LimitCheck(
-        name="gap growth",
-        outcome=outcome,
-        value=change.growth,
-        low=low,
-        high=high,
-        floor=-math.inf,
-        ceiling=max_growth,
-        queries=change.queries,
-        asked_limit=max_growth,
-    )
-
-
-def _change_check(
-    change: JudgeChange,
-    name: Literal["agreement", "shift"],
-    *,
-    floor: float,
-    ceiling: float,
-    limit: float,
-) -> LimitCheck:
-    """Check a change against its limits.
-
-    The limits are `floor` and `ceiling` in the unit of the change, and `limit` as the user wrote
-    it.
-    """
-    outcome: Outcome = "inconclusive"
-    if change.is_testable:
-        outcome = _outcome(change.low, change.high, floor, ceiling)
-        # A shift may be significant and yet within the limits, which is not called level.
-        if outcome == "level" and name == "shift" and change.kind == "changed":
-            outcome = "within"
-    return LimitCheck(
-        name=name,
-        outcome=outcome,
-        value=change.value,
-        low=change.low,
-        high=change.high,
-        floor=floor,
-        ceiling=ceiling,
-        queries=change.queries,
-        asked_limit=limit,
-    )
-
-
-def _outcome(low: float, high: float, floor: float, ceiling: float) -> Outcome:
-    """Decide by the interval from `low` to `high`: within the limits, beyond one, or neither."""
-    if floor <= low and high <= ceiling:
-        return "level"
-    return "tilted" if high < floor or low > ceiling else "inconclusive"
-
 
 # Errors for a limit that the audit has no numbers for.
 _NO_HUMANS = (
@@ -228,7 +143,7 @@ def gate_judges(
     Raises
     ------
     UserError
-        If no limit is given, or the audit lacks what a limit asks for.
+        If no limit is given, one is out of range, or the audit lacks what a limit asks for.
     """
     drift.check()
     if max_gap is None and min_tau is None and drift.baseline is None:
@@ -236,6 +151,7 @@ def gate_judges(
             "an audit of judges needs a limit: --max-gap .1 (grades), --min-tau .8, or "
             "--baseline OLD.json"
         )
+    _require_range(max_gap, min_tau)
     if inconclusive not in POLICIES:
         raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
     limit = None if max_gap is None else f"{max_gap:g} grades"
@@ -270,6 +186,14 @@ def gate_judges(
     return Gate(spec=spec, rows=tuple(rows), notes=tuple(dict.fromkeys(notes)))
 
 
+def _require_range(max_gap: float | None, min_tau: float | None) -> None:
+    """Refuse limits that no audit, or every audit, keeps to."""
+    if max_gap is not None and not 0 <= max_gap < math.inf:
+        raise UserError(f"--max-gap: expected a number of grades of at least 0, got {max_gap:g}")
+    if min_tau is not None and not -1 <= min_tau <= 1:
+        raise UserError(f"--min-tau: expected τ-b from -1 to 1, got {min_tau:g}")
+
+
 def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:
     """Yield a row for each judge and measure: whether it orders systems as humans do."""
     if not audit.rank_agreements:
@@ -281,7 +205,7 @@ def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:
             a="systems",  # the row is not about two groups of documents
             b="systems",
             queries=agreement.queries,
-            checks=(check_tau(agreement, min_tau),),
+            checks=(_check_tau(agreement, min_tau),),
         )
 
 
@@ -291,10 +215,10 @@ def _drift_rows(compared: JudgeDrift, limits: DriftLimits) -> Iterator[GateRow]:
         yield from _loss_rows(compared, limits.max_loss)
     if limits.max_shift is not None:
         for change in _changes_on(compared, "grade", _NO_GRADES):
-            yield _drift_row(change, check_shift(change, limits.max_shift))
+            yield _drift_row(change, _check_shift(change, limits.max_shift))
     if limits.checks_growth:
         for change in _changes_on(compared, "tilt", _NO_SOURCES):
-            yield _drift_row(change, check_growth(change, limits.min_effect))
+            yield _drift_row(change, _check_growth(change, limits.min_effect))
 
 
 def _loss_rows(compared: JudgeDrift, max_loss: float) -> Iterator[GateRow]:
@@ -305,7 +229,7 @@ def _loss_rows(compared: JudgeDrift, max_loss: float) -> Iterator[GateRow]:
     losses = [change for change in compared.changes if change.question == "agreement"]
     losses = losses or _changes_on(compared, "order", _NO_HUMANS)
     for change in losses:
-        yield _drift_row(change, check_loss(change, max_loss))
+        yield _drift_row(change, _check_loss(change, max_loss))
 
 
 def _changes_on(compared: JudgeDrift, question: DriftQuestion, message: str) -> list[JudgeChange]:
@@ -333,3 +257,89 @@ def _drift_row(change: JudgeChange, check: LimitCheck) -> GateRow:
         queries=change.queries,
         checks=(check,),
     )
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def _check_tau(row: RankAgreement, least: float) -> LimitCheck:
+    """Check that a judge orders systems as humans do, with a τ-b of at least `least`."""
+    value, low, high = row.tau
+    return LimitCheck(
+        name="tau",
+        outcome=_outcome(low, high, least, math.inf),
+        value=value,
+        low=low,
+        high=high,
+        floor=least,
+        ceiling=math.inf,
+    )
+
+
+def _check_loss(change: JudgeChange, max_loss: float) -> LimitCheck:
+    """Check that κ with humans has not fallen by more than `max_loss` points; 5 are .05."""
+    return _change_check(
+        change, "agreement", floor=-max_loss / 100, ceiling=math.inf, limit=max_loss
+    )
+
+
+def _check_shift(change: JudgeChange, max_shift: float) -> LimitCheck:
+    """Check that the mean grade has not moved by more than `max_shift` grades, either way."""
+    return _change_check(change, "shift", floor=-max_shift, ceiling=max_shift, limit=max_shift)
+
+
+def _check_growth(change: JudgeChange, max_growth: float) -> LimitCheck:
+    """Check that the grade gap is at most `max_growth` grades further from 0 than before."""
+    is_testable = change.is_testable and not math.isnan(change.growth_low)
+    low, high = change.growth_low, change.growth_high
+    outcome = _outcome(low, high, -math.inf, max_growth) if is_testable else "inconclusive"
+    return LimitCheck(
+        name="gap growth",
+        outcome=outcome,
+        value=change.growth,
+        low=low,
+        high=high,
+        floor=-math.inf,
+        ceiling=max_growth,
+        queries=change.queries,
+        asked_limit=max_growth,
+    )
+
+
+def _change_check(
+    change: JudgeChange,
+    name: Literal["agreement", "shift"],
+    *,
+    floor: float,
+    ceiling: float,
+    limit: float,
+) -> LimitCheck:
+    """Check a change against its limits.
+
+    The limits are `floor` and `ceiling` in the unit of the change, and `limit` as the user wrote
+    it.
+    """
+    outcome: Outcome = "inconclusive"
+    if change.is_testable:
+        outcome = _outcome(change.low, change.high, floor, ceiling)
+        # A shift may be significant and yet within the limits, which is not called level.
+        if outcome == "level" and name == "shift" and change.kind == "changed":
+            outcome = "within"
+    return LimitCheck(
+        name=name,
+        outcome=outcome,
+        value=change.value,
+        low=change.low,
+        high=change.high,
+        floor=floor,
+        ceiling=ceiling,
+        queries=change.queries,
+        asked_limit=limit,
+    )
+
+
+def _outcome(low: float, high: float, floor: float, ceiling: float) -> Outcome:
+    """Decide by the interval from `low` to `high`: within the limits, beyond one, or neither."""
+    if floor <= low and high <= ceiling:
+        return "level"
+    return "tilted" if high < floor or low > ceiling else "inconclusive"

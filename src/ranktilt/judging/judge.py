@@ -142,7 +142,7 @@ def judge(
         )
     sources = SourceResults()
     if collection is not None and len(collection.sources) > 1:
-        graded = GradedCollection.from_grades(collection, grades, pair)
+        graded = GradedCollection.from_grades(collection, scale.human, grades, pair)
         sources = source_results(graded, evaluated, inference)
     kept_grades = KeptGrades.from_grades(
         grades.by_judge,

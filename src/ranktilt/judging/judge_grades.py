@@ -92,11 +92,12 @@ class CommonScale:
         top_grade : int or None
             Highest grade, as the files write grades; None for the highest human grade.
         """
+        if human is None:
+            human = _judgments_of(collection)
         steps = steps_per_grade([human, *judges.values()])
         has_model = any(isinstance(grades, Grades) for grades in judges.values())
         human_grades, top = _human_grades(
             grades_in_steps(human, steps),
-            collection,
             None if top_grade is None else top_grade * steps,
             least_top=GRADES[-1] if has_model else 1,  # models grade on a scale of their own
         )
@@ -168,24 +169,22 @@ def named_judges(
     return dict(zip(names, paths, strict=True))
 
 
+def _judgments_of(collection: Collection | None) -> pl.DataFrame:
+    """Return a collection's judgments, which are the human grades if no file has any."""
+    if collection is None or not collection.qrels.height:
+        raise UserError(
+            "no human grades: name a file (--human FILE), or a collection with judgments"
+        )
+    return collection.qrels
+
+
 def _human_grades(
-    human: str | Path | pl.DataFrame | None,
-    collection: Collection | None,
-    top: int | None,
-    *,
-    least_top: int,
+    human: str | Path | pl.DataFrame, top: int | None, *, least_top: int
 ) -> tuple[pl.DataFrame, int]:
     """Return the human grades, and the highest grade of the scale.
 
-    Grades are read from `human`, or else taken from the collection. The highest grade is `top`, or
-    else the highest human grade, but at least `least_top`.
+    The highest grade is `top`, or else the highest human grade, but at least `least_top`.
     """
-    if human is None:
-        if collection is None or not collection.qrels.height:
-            raise UserError(
-                "no human grades: name a file (--human FILE), or a collection with judgments"
-            )
-        human = collection.qrels
     frame, _ = read_grades(human, top, HUMAN)
     if not frame.height:
         raise UserError("no human grades: the table has no row")

@@ -1,9 +1,14 @@
-"""Records in the result of an audit of judges: agreement, orders of systems, whom a judge favours.
+"""Records in the result of an audit of judges.
+
+They hold a judge's agreement with humans, the order of systems, whom the judge favours, and whether
+its confidence is right. ``judge`` and ``measure`` are names throughout.
 
 A *judge* is a model, or a person, whose grades of relevance are compared with the human ones. A
 *pair* is a query and a document. A *system* is a ranker whose run is evaluated by a measure, once
 under the human grades and once under a judge's; a *family* is the systems that are built on models
-of one maker. ``judge`` and ``measure`` are names throughout.
+of one maker. A *tilt* is how much better documents of one source do than those of another: ranked
+in a run, or graded by a judge. A judge's *confidence*, from 0 to 1, is how sure it says it is of a
+grade.
 """
 
 from __future__ import annotations
@@ -16,97 +21,6 @@ import numpy as np
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.judging.grading.probes import ProbeGap
 from ranktilt.measures.margin import Margin
-
-# Results about a judge's confidence: its calibration curve, and the tilt of unsure grades.
-#
-# A judge, a model that grades documents, may say with each grade how sure it is: its confidence,
-# from 0 to 1. A tilt of grades is how much higher it grades documents of one source than of
-# another.
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfidenceBin:
-    """A point of the curve: pairs of query and document with similar confidence."""
-
-    lowest: float
-    """Lowest confidence in the bin."""
-    highest: float
-    """Highest confidence in the bin."""
-    confidence: float
-    """Mean confidence."""
-    agreement: Estimate
-    """Share of pairs with the human grade."""
-    pairs: int
-    """Number of pairs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnsureTilt:
-    """The tilt of the grades that a judge is least sure of, compared with the tilt of the rest."""
-
-    a: str
-    """The first source; positive tilts favour it."""
-    b: str
-    """The second source."""
-    is_of_twins: bool
-    """Whether the tilt is the grade gap of twins, two versions of one text.
-
-    Else it is the judge's grade minus the human one, for the first source minus the second.
-    """
-    border: float
-    """Highest confidence that counts as unsure."""
-    share: float
-    """Share of the twins, or grades, that are unsure: a third, or more where values are equal."""
-    unsure: Estimate
-    """Tilt of the unsure grades, in grades."""
-    rest: Estimate
-    """Tilt of all other grades."""
-    difference: Estimate
-    """Tilt of the unsure grades minus that of the rest."""
-    p: float
-    """p of no difference."""
-    p_corrected: float
-    """The same, corrected over judges."""
-    rows: int
-    """Number of twins, or of grades."""
-    queries: int
-    """Number of their queries."""
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the difference is shown: corrected p < .05."""
-        return self.p_corrected < ALPHA
-
-    def derived(self) -> dict[str, Any]:
-        """Return whether the difference is shown."""
-        return {"is_shown": self.is_shown}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Calibration:
-    """Whether the confidence of a judge is right."""
-
-    judge: str
-    """Name of the judge."""
-    bins: tuple[ConfidenceBin, ...]
-    """The curve: bins of equal count, from the lowest confidence on."""
-    error: Estimate
-    """Expected calibration error, 0 to 1: mean distance of agreement from confidence over bins."""
-    excess: Estimate
-    """Mean confidence minus the share of pairs with the human grade; above 0 it is too sure."""
-    confidence: float
-    """Mean confidence."""
-    agreement: float
-    """Share of pairs with the human grade."""
-    pairs: int
-    """Number of pairs with a confidence and a human grade."""
-    queries: int
-    """Number of their queries."""
-    without: int
-    """Number of graded pairs without a confidence."""
-    tilt: UnsureTilt | None
-    """Tilt of unsure grades; None without two sources, or if unsure grades or the rest lack one."""
-
 
 HUMAN = "human"
 """Name under which human grades are listed among those of judges."""
@@ -139,6 +53,9 @@ class Estimate(NamedTuple):
     """Lower end of the interval."""
     high: float = np.nan
     """Upper end of the interval."""
+
+
+# ---- agreement -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +114,66 @@ class GradeCount:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JudgeComparison:
+    """Difference between two judges' agreement with humans.
+
+    κ is over pairs that humans and both judges graded, τ over systems and queries of both judges.
+    """
+
+    judge_a: str
+    """The judge with the higher value over all that it graded."""
+    judge_b: str
+    """The other judge."""
+    statistic: AgreementStatistic
+    """Coefficient that is compared."""
+    measure: str
+    """Measure that orders the systems, for τ; empty for κ."""
+    queries: int
+    """Queries that both judges have; both use the same resamples of them."""
+    difference: float
+    """Value of judge a minus value of judge b, −2 to 2; NaN if one is undefined."""
+    low: float
+    """Lower end of its 95 % interval over queries."""
+    high: float
+    """Upper end of the same interval."""
+    p: float
+    """p of no difference; below .05 exactly if the interval excludes 0."""
+    p_corrected: float
+    """The same, corrected for all pairs of judges with this statistic and measure."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the difference is shown: corrected p < .05."""
+        return self.p_corrected < ALPHA
+
+    def derived(self) -> dict[str, Any]:
+        """Return whether the difference is shown."""
+        return {"is_shown": self.is_shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeStanding:
+    """Position of one judge among all by agreement with humans."""
+
+    judge: str
+    statistic: AgreementStatistic
+    """Coefficient of agreement."""
+    measure: str
+    """Measure that orders the systems, for τ; empty for κ."""
+    value: float
+    """Agreement with humans."""
+    low: float
+    """Lower end of its 95 % interval."""
+    high: float
+    """Upper end of its 95 % interval."""
+    letters: str
+    """Letters; judges that share one cannot be distinguished. Empty if the value is undefined."""
+
+
+# ---- systems -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
 class SystemScore:
     """Mean of one system under the human grades and under a judge."""
 
@@ -249,64 +226,6 @@ class RankAgreement:
 
     Below 1, systems come closer.
     """
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgeComparison:
-    """Difference between two judges' agreement with humans.
-
-    κ is over pairs that humans and both judges graded, τ over systems and queries of both judges.
-    """
-
-    judge_a: str
-    """The judge with the higher value over all that it graded."""
-    judge_b: str
-    """The other judge."""
-    statistic: AgreementStatistic
-    """Coefficient that is compared."""
-    measure: str
-    """Measure that orders the systems, for τ; empty for κ."""
-    queries: int
-    """Queries that both judges have; both use the same resamples of them."""
-    difference: float
-    """Value of judge a minus value of judge b, −2 to 2; NaN if one is undefined."""
-    low: float
-    """Lower end of its 95 % interval over queries."""
-    high: float
-    """Upper end of the same interval."""
-    p: float
-    """p of no difference; below .05 exactly if the interval excludes 0."""
-    p_corrected: float
-    """The same, corrected for all pairs of judges with this statistic and measure."""
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the difference is shown: corrected p < .05."""
-        return self.p_corrected < ALPHA
-
-    def derived(self) -> dict[str, Any]:
-        """Return whether the difference is shown."""
-        return {"is_shown": self.is_shown}
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgeStanding:
-    """Position of one judge among all by agreement with humans."""
-
-    judge: str
-    """Name of the judge."""
-    statistic: AgreementStatistic
-    """Coefficient of agreement."""
-    measure: str
-    """Measure that orders the systems, for τ; empty for κ."""
-    value: float
-    """Agreement with humans."""
-    low: float
-    """Lower end of its 95 % interval."""
-    high: float
-    """Upper end of its 95 % interval."""
-    letters: str
-    """Letters; judges that share one cannot be distinguished. Empty if the value is undefined."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,6 +329,9 @@ class PoweredEstimate:
     """Mean over all queries that have human grades, if the labels are only a sample of these."""
 
 
+# ---- sources and probes --------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, kw_only=True)
 class JudgedTilt:
     """How the tilt of one run, which source it favours and how much, depends on who judged."""
@@ -426,3 +348,89 @@ class Weakness:
     judge: str
     edit: ProbeGap
     """Change of grades by the edit."""
+
+
+# ---- confidence ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceBin:
+    """A point of the curve: pairs of query and document with similar confidence."""
+
+    lowest: float
+    """Lowest confidence in the bin."""
+    highest: float
+    """Highest confidence in the bin."""
+    confidence: float
+    """Mean confidence."""
+    agreement: Estimate
+    """Share of pairs with the human grade."""
+    pairs: int
+    """Number of pairs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnsureTilt:
+    """The tilt of the grades that a judge is least sure of, compared with the tilt of the rest."""
+
+    a: str
+    """The first source; positive tilts favour it."""
+    b: str
+    """The second source."""
+    is_of_twins: bool
+    """Whether the tilt is the grade gap of twins, two versions of one text.
+
+    Else it is the judge's grade minus the human one, for the first source minus the second.
+    """
+    border: float
+    """Highest confidence that counts as unsure."""
+    share: float
+    """Share of the twins, or grades, that are unsure: as near to a third as equal values allow."""
+    unsure: Estimate
+    """Tilt of the unsure grades, in grades."""
+    rest: Estimate
+    """Tilt of all other grades."""
+    difference: Estimate
+    """Tilt of the unsure grades minus that of the rest."""
+    p: float
+    """p of no difference."""
+    p_corrected: float
+    """The same, corrected over judges."""
+    rows: int
+    """Number of twins, or of grades."""
+    queries: int
+    """Number of their queries."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the difference is shown: corrected p < .05."""
+        return self.p_corrected < ALPHA
+
+    def derived(self) -> dict[str, Any]:
+        """Return whether the difference is shown."""
+        return {"is_shown": self.is_shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Whether the confidence of a judge is right."""
+
+    judge: str
+    bins: tuple[ConfidenceBin, ...]
+    """The curve: bins of about equal count, from the lowest confidence on."""
+    error: Estimate
+    """Expected calibration error, 0 to 1: mean distance of agreement from confidence over bins."""
+    excess: Estimate
+    """Mean confidence minus the share of pairs with the human grade; above 0 it is too sure."""
+    confidence: float
+    """Mean confidence."""
+    agreement: float
+    """Share of pairs with the human grade."""
+    pairs: int
+    """Number of pairs with a confidence and a human grade."""
+    queries: int
+    """Number of their queries."""
+    without: int
+    """Number of graded pairs without a confidence."""
+    tilt: UnsureTilt | None
+    """Tilt of unsure grades; None without two sources, or if unsure grades or the rest lack one."""

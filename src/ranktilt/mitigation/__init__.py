@@ -8,9 +8,9 @@ any correction.
 
 Start with `mitigate.mitigate`, which reads its arguments. Its steps are in `levelling`: it tests
 the ranker (`baseline`) over all queries, fits the methods on some (`query_split`, `methods`),
-chooses their strengths on others (`selection`), and compares the candidates on the rest
-(`bench.compare_candidates`: it has them audited by `audited_candidates`, takes `bench_effects`, and
-makes a `bench_result.Bench`).
+chooses their strengths on others, and compares the candidates on the rest
+(`bench.compare_candidates`: it has them audited by `audited_candidates`, and makes a
+`bench_result.Bench`).
 
 - `offset`, `interleave`, `fair_rerank`, `causal`, `projection`: a correction each, which is a
   ranker too, and its `method.Method`; what corrections share is in `base`

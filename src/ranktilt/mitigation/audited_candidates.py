@@ -18,18 +18,13 @@ from ranktilt.auditing.measure import measure as measure_runs
 from ranktilt.auditing.options import AuditOptions
 from ranktilt.auditing.prepare import AuditInputs, prepare
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    InferenceOptions,
-    Sample,
-)
+from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
-from ranktilt.mitigation.bench_result import (
-    Candidate,
-)
+from ranktilt.mitigation.bench_result import Candidate
 
 CandidateRuns = Mapping[Candidate, Run]
 """Run of each candidate."""

@@ -26,10 +26,7 @@ from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.audited_candidates import BenchOptions
 from ranktilt.mitigation.baseline import Baseline
-from ranktilt.mitigation.bench import (
-    EFFECTIVENESS,
-    order_questions,
-)
+from ranktilt.mitigation.bench import EFFECTIVENESS, order_questions
 from ranktilt.mitigation.bench_result import Bench, check_limits, default_budget
 from ranktilt.mitigation.levelling import Levelling
 from ranktilt.mitigation.options import MitigationOptions

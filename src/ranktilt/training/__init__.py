@@ -5,13 +5,12 @@ A training learns that a query's positives, its relevant documents, come before 
 positive. A *body* is the encoder that a training starts from.
 
 Start in `options` (the choices), `training_set` (the material) and the command of a kind:
-`cross_encoder`, `retriever` (with `trainable`, the encoder in training, and `mining`, its
-negatives), and `lora` (with `pair_examples`, its prompts). `batches` draws the rows of each epoch,
-`trainer` runs and resumes a training. `losses.DebiasedLoss` is Dai et al.'s constraint, `evaluator`
-audits after each epoch. `study` trains on either side, and its parts are called `study_…`: options,
-collections, rankers, rankings, evaluation, comparison, and the stored result. May import
-explaining, auditing, rankers and below. A new argument is a field of `options`, set by ``--set``.
-Tests: tests/training.
+`cross_encoder`, `retriever` (with `mining`, its negatives), and `lora` (with `pair_examples`, its
+prompts). `batches` draws the rows of each epoch, `trainer` runs and resumes a training.
+`losses.DebiasedLoss` is Dai et al.'s constraint, `evaluator` audits after each epoch. `study`
+trains on either side, and its parts are called `study_…`: options, collections, rankers, rankings,
+evaluation, comparison, and the stored result. May import explaining, auditing, rankers and below. A
+new argument is a field of `options`, set by ``--set``. Tests: tests/training.
 """
 
 from __future__ import annotations

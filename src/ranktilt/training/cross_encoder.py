@@ -137,9 +137,7 @@ def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: 
         )
         return rows.pairs() if options.loss == "binary" else rows
 
-    positive_count = sum(
-        len(positives[: options.positives_per_query]) for positives in training_set.positives
-    )
+    positive_count = training_set.positive_count(options.positives_per_query)
     pair_count = positive_count * (1 + negative_count)
     return EpochRows(
         draw=draw,

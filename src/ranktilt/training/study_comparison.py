@@ -1,8 +1,9 @@
 """Compare the rankers of a training study by their runs, without training or ranking anything.
 
-A *body* is the encoder that a training starts from. The *reference* is the source (author) of
-people's documents, and a *side* the documents of one source. Relative Δ is how much a ranker
-favours the reference over another source. The *first stage* is BM25.
+A *source* is the author of documents: people or a language model. The *reference* is the source of
+people's documents. A *body* is the encoder that a training starts from. Relative Δ is how much a
+ranker favours the reference over another source. The *first stage* is BM25. *Overlap* is how many
+of a query's words are in the documents that answer it.
 """
 
 from __future__ import annotations
@@ -50,45 +51,6 @@ from ranktilt.training.study_result import (
     TrainedRanker,
     TrainingStudy,
 )
-
-# Measure how many of a query's words are in the relevant documents of each source.
-#
-# A *source* is the author of documents: people or a language model. The documents answer the
-# queries, which are questions.
-
-
-def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
-    """Return the share of a query's distinct words that are in its relevant documents, by source.
-
-    The shares of all pairs of a query and a relevant document are summarised, each between 0 and 1.
-    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find
-    25.5 % in human and 34.6 % in ChatGPT's answers.
-    """
-    docs = collection.docs.select("source", doc_id="id", answer="text")
-    queries = collection.queries.select(query_id="id", query="text")
-    pairs = collection.qrels.filter(pl.col("grade") > 0)
-    pairs = pairs.join(docs, on="doc_id", maintain_order="left")
-    pairs = pairs.join(queries, on="query_id", maintain_order="left")
-    overlaps = []
-    for source in collection.sources:
-        pairs_of_source = pairs.filter(pl.col("source") == source)
-        query_words, _answer_words, shared_words = term_counts(
-            pairs_of_source["query"], pairs_of_source["answer"]
-        )
-        shares = Distribution(name="overlap", values=share(shared_words, query_words))
-        low, median, high = shares.quartiles
-        overlaps.append(
-            AnswerOverlap(
-                source=source,
-                pairs=shares.count,
-                mean=shares.mean,
-                low=low,
-                median=median,
-                high=high,
-            )
-        )
-    return tuple(overlaps)
-
 
 TILT_MEASURES = (PRIMARY, "nDCG@3", "nDCG@1")
 """Measures whose Relative Δ is compared."""
@@ -177,22 +139,6 @@ def compare_trainings(
     )
 
 
-def _shared_spec(audits: Sequence[Audit]) -> dict[str, Any]:
-    """Return versions and collection of the first audit, and the input files of all."""
-    first_spec = audits[0].spec
-    inputs_by_path = dict[str, Any]()
-    for collection_audit in audits:
-        for input_file in collection_audit.spec["inputs"]:
-            inputs_by_path[str(input_file["path"])] = input_file
-    return {
-        "ranktilt": first_spec["ranktilt"],
-        "python": first_spec["python"],
-        "packages": first_spec["packages"],
-        "collection": first_spec["collection"],
-        "inputs": list(inputs_by_path.values()),
-    }
-
-
 def _check(rankers: Sequence[TrainedRanker], rankings: Sequence[Rankings]) -> None:
     """Refuse a study without rankers, runs or judgments, and two of the same name."""
     if not (rankers and rankings):
@@ -271,6 +217,39 @@ def _training_pairs(
     return tuple(pairs)
 
 
+def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
+    """Return the share of a query's distinct words that are in its relevant documents, by source.
+
+    The shares of all pairs of a query and a relevant document are summarised, each between 0 and 1.
+    Words are lower-cased runs of letters, digits and underscores. Askari et al. (CIKM 2023) find
+    25.5 % in human and 34.6 % in ChatGPT's answers.
+    """
+    docs = collection.docs.select("source", doc_id="id", answer="text")
+    queries = collection.queries.select(query_id="id", query="text")
+    pairs = collection.qrels.filter(pl.col("grade") > 0)
+    pairs = pairs.join(docs, on="doc_id", maintain_order="left")
+    pairs = pairs.join(queries, on="query_id", maintain_order="left")
+    overlaps = []
+    for source in collection.sources:
+        pairs_of_source = pairs.filter(pl.col("source") == source)
+        query_words, _answer_words, shared_words = term_counts(
+            pairs_of_source["query"], pairs_of_source["answer"]
+        )
+        shares = Distribution(name="overlap", values=share(shared_words, query_words))
+        low, median, high = shares.quartiles
+        overlaps.append(
+            AnswerOverlap(
+                source=source,
+                pairs=shares.count,
+                mean=shares.mean,
+                low=low,
+                median=median,
+                high=high,
+            )
+        )
+    return tuple(overlaps)
+
+
 def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[Note]:
     """Note encoders that were tuned before, the number of trainings, and few queries."""
     for body, tuned in dict.fromkeys((ranker.body, ranker.tuned) for ranker in rankers):
@@ -281,3 +260,19 @@ def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) 
     for evaluation in evaluations:
         if evaluation.queries < _FEW_QUERIES and evaluation.kind in COMPARED_KINDS:
             yield FewQueriesEvaluated(collection=evaluation.name, queries=evaluation.queries)
+
+
+def _shared_spec(audits: Sequence[Audit]) -> dict[str, Any]:
+    """Return versions and collection of the first audit, and the input files of all."""
+    first_spec = audits[0].spec
+    inputs_by_path = dict[str, Any]()
+    for collection_audit in audits:
+        for input_file in collection_audit.spec["inputs"]:
+            inputs_by_path[str(input_file["path"])] = input_file
+    return {
+        "ranktilt": first_spec["ranktilt"],
+        "python": first_spec["python"],
+        "packages": first_spec["packages"],
+        "collection": first_spec["collection"],
+        "inputs": list(inputs_by_path.values()),
+    }

@@ -88,6 +88,13 @@ class TrainingSet:
         """Texts of the queries."""
         return self.subset.queries["text"].to_list()
 
+    def positive_count(self, most_per_query: int | None) -> int:
+        """Return the number of positives of an epoch, which has at most so many of each query.
+
+        None stands for all of a query.
+        """
+        return sum(len(positives[:most_per_query]) for positives in self.positives)
+
 
 def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
     """Return what a re-ranker can learn from a collection's judgments; grades above 0 are relevant.
