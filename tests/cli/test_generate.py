@@ -299,6 +299,13 @@ def test_all_splits_come_along_and_the_pool_is_marked(
     assert "d5-human" in rt.load(other_folder).docs.filter(pl.col("pool"))["id"].to_list()
 
 
+def test_pool_splits_at_commas_between_rankers_alone(cli: Cli, folder: Path) -> None:
+    pool = 'bm25(k1=0.9,b=0.4), nothing:"a(b,c"'
+    options = ("--llm", "openai:tiny", "--dry-run", "--pool", pool)
+    error = refused(cli, "generate", "rewrite", folder, *options)
+    assert error.startswith("unknown ranker 'nothing'")
+
+
 def test_a_dry_run_asks_nothing_and_knows_what_was_answered(
     cli: Cli, server: Server, folder: Path
 ) -> None:

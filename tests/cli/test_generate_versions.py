@@ -16,6 +16,7 @@ from tests.toy import write
 
 pytestmark = pytest.mark.usefixtures("no_key")
 __all__ = ["folder"]  # a fixture of twelve documents
+PRONOUNS = (("M", "He"), ("F", "She"))
 
 
 def test_by_rule_a_design_is_written_and_its_checks_are_printed(
@@ -219,7 +220,7 @@ def test_judges_that_nothing_is_left_to_are_refused(
 
 def test_a_table_of_versions_is_read(cli: Cli, tmp_path: Path) -> None:
     rows = ["origin,gender,text,query_id,query"]
-    words = [(n, who, word) for n in range(6) for who, word in (("M", "He"), ("F", "She"))]
+    words = [(n, who, word) for n in range(6) for who, word in PRONOUNS]
     rows += [f'd{n},{who},"{word} {text(n)}",q{n},query {n}' for n, who, word in words]
     table = write(tmp_path / "versions.csv", "\n".join([*rows, 'd0,N,"They.",q0,query 0', ""]))
     output = tmp_path / "out"
@@ -241,3 +242,26 @@ def test_a_table_of_versions_is_read(cli: Cli, tmp_path: Path) -> None:
     read = rt.load(output)
     assert read.docs["id"].to_list()[:2] == ["d0", "d0+gender"]
     assert read.spec["design"]["kind"] == "given"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--dry-run",), "--dry-run: there is nothing to price, --table already holds versions"),
+        (("--split", "dev", "-o", "out"), "--split needs a collection: name its folder DIR"),
+        (("--by-rule", "-o", "out"), "--table already holds versions; only --factors, --factor"),
+    ],
+)
+def test_table_refuses_what_nothing_reads(
+    cli: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f'd{n},{who},"{word} {text(n)}"' for n in range(6) for who, word in PRONOUNS]
+    write(tmp_path / "versions.csv", "\n".join(["origin,gender,text", *rows, ""]))
+    words = ("--table", "versions.csv", "--factors", "gender", "--factor", "gender=M,F")
+    assert message in refused(cli, "generate", "versions", *words, *options)
+    assert [path.name for path in tmp_path.iterdir()] == ["versions.csv"]

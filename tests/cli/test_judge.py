@@ -196,6 +196,14 @@ def test_a_model_grades_and_is_audited(
             "--human-sample does not go with --scores, which needs no grades and no runs",
         ),
         (
+            "--scores a --scores b --text title",
+            "--text does not go with --scores, which needs no grades and no runs",
+        ),
+        (
+            "--scores a --scores b --score-order rank",
+            "--score-order does not go with --scores, which needs no grades and no runs",
+        ),
+        (
             "--scores fond.qrels --scores fond.qrels",
             "fond.qrels:1: expected values per query, got documents",
         ),

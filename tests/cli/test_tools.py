@@ -171,6 +171,8 @@ resamples = 500
 seed = 3
 [check]
 max_missing = 5
+[mitigate]
+always = true
 """
 
 
@@ -211,6 +213,7 @@ def test_doctor_names_source_of_settings(
         "check.max_missing": ("5", "file"),
         "check.warn_above": ("2", "--set"),
         "check.max_refusals": ("10", "default"),
+        "mitigate.always": ("true", "file"),
         "llm.judge": ("openai:gpt-x at http://localhost:8000", "file"),
         "labels.team": (str(tmp_path / "labels.csv"), "file"),
         "OPENAI_BASE_URL": ("https://example.org", "environment"),

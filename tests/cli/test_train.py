@@ -18,6 +18,7 @@ from ranktilt.cli.train.retriever import retriever
 from ranktilt.cli.train.study import train_study
 from ranktilt.data.loading.load import load
 from ranktilt.mitigation.bench_result import Bench
+from ranktilt.mitigation.retriever_sweep import SweepOptions
 from ranktilt.reporting.sentences.mitigation.mitigate import bench_headline
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining, Schedule
@@ -287,6 +288,22 @@ def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
     page = models / "bench.html"
     assert cli("report", models / "bench.json", "-o", page).code == 0
     assert "α = 0" in page.read_text()
+
+
+def test_sweep_reads_statistics(
+    cli: Cli, mixed: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweeps = list[SweepOptions]()
+
+    def stop(*_arguments: object, options: SweepOptions, **_keywords: object) -> None:
+        sweeps.append(options)
+        raise rt.UserError("no training in this test")
+
+    monkeypatch.setattr("ranktilt.mitigation.retriever_sweep.retriever_sweep", stop)
+    words = ("-o", tmp_path / "models", "--base-model", tiny, "--debias", "0", "--debias", "1")
+    statistics = ("--set", "statistics.resamples=200", "--set", "statistics.margin=2")
+    refused(cli, "train", "retriever", mixed, *words, *statistics)
+    assert [(sweep.resamples, sweep.margin) for sweep in sweeps] == [(200, 2.0)]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,8 @@
-"""``ranktilt generate answer``: documents that a language model writes from queries."""
+"""``ranktilt generate answer``: documents that a language model writes from queries.
+
+The queries come from a file or a collection. The documents become a collection too; a later command
+*mixes* (merges) it with the collection of the queries.
+"""
 
 from __future__ import annotations
 
@@ -25,58 +29,6 @@ if TYPE_CHECKING:
     from ranktilt.generation.answer.answer import AnsweredQueries, AnswerInputs
     from ranktilt.generation.output_folder import SavedFolder
     from ranktilt.llm.base import LLM
-
-
-# The queries that ``ranktilt generate answer`` reads, and how to mix in its documents.
-
-
-def load_queries(queries: Path, split: str | None) -> Collection:
-    """Return the queries of a file or a collection.
-
-    For a collection, `split` names the judgments whose queries are taken; for a file, it is only
-    recorded as the name of the split.
-    """
-    from ranktilt.data.queries import read_queries
-
-    if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
-        return options.load_texts(queries, split)
-    if split is not None and Path(split).name != split:
-        raise UserError(f"--split expects a name such as train, got {split!r}")
-    collection = read_queries(queries)
-    if split is None:
-        return collection
-    return replace(collection, spec={**collection.spec, "split": split})
-
-
-def note_mixing(folder: Path, collection: Collection, answered: Path, *, split: str | None) -> None:
-    """Print the commands that merge a collection with the documents that were written for it.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the collection.
-    collection : Collection
-        The collection.
-    answered : Path
-        The folder of the written documents.
-    split : str or None
-        The split whose queries were answered; None for the default.
-    """
-    from ranktilt.data.labels.stated_sources import ORIGINALS
-
-    if collection.sourceless:
-        documents = counted(collection.sourceless, "document has", "documents have")
-        command = ["ranktilt", "data", "load", str(folder), "--source", ORIGINALS, "-o", "NEW"]
-        note(
-            f"{folder}: {documents} no source, so they will be in no group; name it before you "
-            f"mix: {shlex.join(command)}"
-        )
-    split_words = [] if split is None else ["--split", split]
-    command = ["ranktilt", "data", "mix", str(folder), str(answered), *split_words, "-o", "mixed"]
-    note(f"Next: {shlex.join(command)}")
-
-
-# What ``ranktilt generate answer`` asks a model: from which queries to write, and how.
 
 
 @Parameter(name="*", group=MODEL)
@@ -109,7 +61,7 @@ class AnswerModelOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerRequest:
-    """Queries to write documents from, and the model that writes them."""
+    """The queries to write documents from, and the model that writes them."""
 
     collection: Collection
     """The queries."""
@@ -187,11 +139,10 @@ def answer(
         first=limit,
         attempts=attempts,
     ).with_sampling(connected.sampling)
-    collection = load_queries(queries, split)
+    collection = _load_queries(queries, split)
     request = AnswerRequest(collection=collection, client=connected.client, answering=answering)
-    requests = request.prepare()
     if output is None or model.dry_run:
-        show_estimate(requests, connected.client, prices, json)
+        show_estimate(request.prepare(), connected.client, prices, json)
         return 0
     answered, saved = request.write(output)
     if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
@@ -201,5 +152,53 @@ def answer(
         "relevant to the query it was written for"
     )
     if os.path.isdir(queries):
-        note_mixing(queries, collection, output, split=saved.splits[0] if split else None)
+        _note_mixing(queries, collection, output, split=saved.splits[0] if split else None)
     return 0
+
+
+def _load_queries(queries: Path, split: str | None) -> Collection:
+    """Return the queries of a file or a collection.
+
+    For a collection, `split` names the judgments whose queries are taken; for a file, it is only
+    recorded as the name of the split.
+    """
+    from ranktilt.data.queries import read_queries
+
+    if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
+        return options.load_texts(queries, split)
+    if split is not None and Path(split).name != split:
+        raise UserError(f"--split expects a name such as train, got {split!r}")
+    collection = read_queries(queries)
+    if split is None:
+        return collection
+    return replace(collection, spec={**collection.spec, "split": split})
+
+
+def _note_mixing(
+    folder: Path, collection: Collection, answered: Path, *, split: str | None
+) -> None:
+    """Print the commands that merge a collection with the documents that were written for it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the collection.
+    collection : Collection
+        The collection.
+    answered : Path
+        The folder of the written documents.
+    split : str or None
+        The split whose queries were answered; None for the default.
+    """
+    from ranktilt.data.labels.stated_sources import ORIGINALS
+
+    if collection.sourceless:
+        documents = counted(collection.sourceless, "document has", "documents have")
+        command = ["ranktilt", "data", "load", str(folder), "--source", ORIGINALS, "-o", "NEW"]
+        note(
+            f"{folder}: {documents} no source, so they will be in no group; name it before you "
+            f"mix: {shlex.join(command)}"
+        )
+    split_words = [] if split is None else ["--split", split]
+    command = ["ranktilt", "data", "mix", str(folder), str(answered), *split_words, "-o", "mixed"]
+    note(f"Next: {shlex.join(command)}")

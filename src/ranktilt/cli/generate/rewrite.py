@@ -1,4 +1,8 @@
-"""``ranktilt generate rewrite``: documents that a language model rewrites."""
+"""``ranktilt generate rewrite``: documents that a language model rewrites.
+
+Only the documents of one source are rewritten. With ``--pool``, these are only the documents that
+are worth the price: the *pool* holds those that are judged, and those that rankers retrieve.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +44,10 @@ if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
     from ranktilt.llm.base import LLM
 
-
-# Options of ``ranktilt generate rewrite``: the model, the texts, and the checks of answers.
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+"""A text in double quotes."""
+_RANKER_IN_LIST = re.compile(rf'(?:{_QUOTED}|\((?:{_QUOTED}|[^()"])*\)|[^,])+')
+"""A ranker of ``--pool``: it ends at a comma that is in neither quotes nor parentheses."""
 
 
 @Parameter(name="*", group=MODEL)
@@ -106,10 +112,19 @@ class TextsToRewrite:
             raise UserError("--pool-depth needs a pool, such as --pool bm25")
 
     def draw_pool(self, collection: Collection, source: str) -> Pool | None:
-        """Return the documents of a source that --pool picks; None for all of them."""
+        """Return the documents of a source that ``--pool`` chooses, and say how many they are.
+
+        None stands for all documents.
+        """
         if self.pool is None:
             return None
-        return draw_pool(collection, self.pool, self.pool_depth, of=source)
+        from ranktilt.generation.pooling import USUAL_DEPTH, pool
+
+        rankers = read_rankers(_split_rankers(self.pool))
+        chosen = pool(collection, rankers, depth=self.pool_depth or USUAL_DEPTH, of=source)
+        for sentence in chosen.sentences:
+            note(sentence)
+        return chosen
 
 
 @Parameter(name="*", group=SELDOM)
@@ -137,42 +152,9 @@ class AnswerChecks:
     ] = None
 
 
-# The pool of ``--pool``: the documents that are judged, or that the named rankers retrieve.
-
-
-_COMMA = re.compile(r",(?![^(]*\))")
-"""A comma between two rankers, and not within the parentheses of a ranker's options."""
-
-
-def draw_pool(collection: Collection, specs: str, depth: int | None, *, of: str) -> Pool:
-    """Return the pool of a source's documents, and say how many it has.
-
-    Parameters
-    ----------
-    collection : Collection
-        The documents and queries.
-    specs : str
-        Rankers with commas between them.
-    depth : int or None
-        Documents per query and ranker; None for the default.
-    of : str
-        The source.
-    """
-    from ranktilt.generation.pooling import USUAL_DEPTH, pool
-
-    rankers = read_rankers([spec.strip() for spec in _COMMA.split(specs) if spec.strip()])
-    pooled = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=of)
-    for sentence in pooled.sentences:
-        note(sentence)
-    return pooled
-
-
-# What ``ranktilt generate rewrite`` asks a model: which documents to rewrite, and how.
-
-
 @dataclass(frozen=True, kw_only=True)
 class RewriteRequest:
-    """Documents to rewrite, and the model that rewrites them."""
+    """The documents to rewrite, and the model that rewrites them."""
 
     collection: Collection
     """The documents."""
@@ -287,3 +269,9 @@ def _with_temperatures(
             "keep one of them"
         )
     return replace(rewriting, temperatures=tuple(temperatures))
+
+
+def _split_rankers(text: str) -> list[str]:
+    """Split a list of rankers at its commas, but not within quotes or a ranker's options."""
+    specs = [match.strip() for match in _RANKER_IN_LIST.findall(text)]
+    return [spec for spec in specs if spec]

@@ -1,7 +1,10 @@
 """``ranktilt generate versions``: every document in versions that differ by design.
 
-A *factor* is a property of a text that a version has or has not, such as length. A *design* says
-which combinations of factors each document is written in.
+A *factor* is a property of a text with two levels, low and high, such as its length. A *design*
+has *runs*, which are the combinations of levels that each document is written in. Rules write the
+versions, or a language model does. Another one, the *judge*, may grade versions with changed facts,
+which may no longer answer their queries. With ``--table``, the versions exist already: they are
+checked and saved as a collection.
 """
 
 from __future__ import annotations
@@ -34,9 +37,6 @@ if TYPE_CHECKING:
     from ranktilt.generation.versions.factors import Factor
     from ranktilt.generation.versions.make import DesignedVersions
     from ranktilt.judging.grading.grading import Grades
-
-
-# Options of ``ranktilt generate versions``: the design, the documents, and the models.
 
 
 @Parameter(name="*", group=QUESTION)
@@ -95,12 +95,12 @@ class VersionsInputs:
     limit: Limit = None
     split: options.Split = None
 
-    def source(self, folder: Path | None) -> Path:
-        """Return the path that is read: the table, or the collection where there is no table."""
-        source = self.table or folder
-        if source is None:
+    def path_to_read(self, folder: Path | None) -> Path:
+        """Return the table, or the collection where there is no table."""
+        path = self.table or folder
+        if path is None:
             raise UserError("nothing to read: name a collection, or versions (--table FILE)")
-        return source
+        return path
 
     def read_table(self, table: Path, factors: list[str], folder: Path | None) -> DesignedVersions:
         """Read existing versions from a table.
@@ -109,6 +109,8 @@ class VersionsInputs:
         versions of, if one is named.
         """
         collection: Collection | None = None
+        if folder is None and self.split is not None:
+            raise UserError("--split needs a collection: name its folder DIR")
         if folder is not None:
             collection = options.load_texts(folder, self.split)
         return read_versions(table, factors, self.factor or (), collection)
@@ -154,43 +156,40 @@ class VersionsModelOptions:
         return VersionsModels.read(self.llm, self.judge, batch=self.batch)
 
 
-# Where a designed collection is written, and what ``ranktilt generate versions`` prints.
-
-
 @dataclass(frozen=True, kw_only=True)
 class VersionsTarget:
     """The folder of a designed collection, and the output of the checks of its factors."""
 
-    folder: Path | None
-    """Folder to write; None where nothing is written."""
+    folder: Path
+    """Folder to write."""
     output: Output
     """How the checks are printed and saved."""
 
     def fill(self, request: VersionsRequest) -> int:
-        """Ask the models, write the versions, and return the exit code.
+        """Make the versions, write them, and return the exit code.
 
         No other command may write into the folder meanwhile.
         """
         from ranktilt.generation.output_folder import one_writer
 
-        with one_writer(str(self.folder)):
+        with one_writer(self.folder):
             designed, grades = request.make()
             note_side(request.collection, request.crossing.of)
             return self.write(designed, grades)
 
     def write(self, designed: DesignedVersions, grades: Grades | None = None) -> int:
-        """Write the collection, print what its factors did to the texts, and name the next command.
+        """Write the collection, print the checks of its factors, and return the exit code.
 
-        `grades` are those of the judge, if a judge was asked. The exit code is returned.
+        `grades` are those of the judge, if a judge was asked.
         """
         from ranktilt.generation.versions.save import save_versions
 
-        saved = save_versions(designed, str(self.folder))
+        saved = save_versions(designed, self.folder)
         self.output.deliver(designed.checks)
         if designed.summaries:
             for line in generation_notes(designed, saved, "rewritten"):
                 note(line)
-        else:
+        else:  # rules or a table made all versions, so no model has anything to report
             note(f"{saved.folder}: {designed.collection!r}")
         if grades is not None:
             note_grades(grades)
@@ -241,9 +240,9 @@ def versions(
     Exit 1 if answers are missing; run the command again to ask only for these.
     """
     prices = options.read_price(models.price, dry_run=models.dry_run)
-    source = inputs.source(folder)
+    path = inputs.path_to_read(folder)
     check_request(
-        source,
+        path,
         new_folder,
         output.json,
         kind="versions",
@@ -251,14 +250,18 @@ def versions(
         source_type="folder" if inputs.table is None else "file",
     )
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    target = VersionsTarget(folder=new_folder, output=output)
     crossing = _crossing(design, inputs)
+    target = None
+    if new_folder is not None and not models.dry_run:
+        target = VersionsTarget(folder=new_folder, output=output)
     if inputs.table is not None:
         if crossing != Crossing() or design.by_rule or models.is_typed:
             raise UserError(
                 "--table already holds versions; only --factors, --factor and a collection go "
                 "with it"
             )
+        if target is None:
+            raise UserError("--dry-run: there is nothing to price, --table already holds versions")
         return target.write(inputs.read_table(inputs.table, names, folder))
     if inputs.factor:
         raise UserError("--factor needs versions: --table FILE")
@@ -266,13 +269,13 @@ def versions(
     factors_to_write = _read_factors(names, design, models)
     connected = models.connect()
     request = VersionsRequest(
-        collection=load_side(source, inputs.split, inputs.source_to_rewrite),
+        collection=load_side(path, inputs.split, inputs.source_to_rewrite),
         factors=factors_to_write,
         crossing=connected.crossing(crossing),
         models=connected,
         grading=connected.grading(models.judge_prompt),
     )
-    if models.dry_run:
+    if target is None:
         request.prices(prices).deliver(output.json)
         return 0
     return target.fill(request)

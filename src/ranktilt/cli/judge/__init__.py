@@ -1,7 +1,9 @@
 """``ranktilt judge``: the verb, what it reads and asks, and the model that grades.
 
-Start in `judge`, which parses, calls and delivers. `inputs` holds grades, runs and values per
-query, `question` how grades are compared, `grading` the options of a language model that makes
-grades, `grader` that model, `scores` the comparison of systems by values per query. Tests:
-tests/cli/test_judge.py.
+Start in `judge`, which parses, calls and delivers, and compares systems by stored values
+(``--scores``). `inputs` holds grades, runs and values per query, `question` how grades are
+compared, `grading` the language model of ``--llm`` that makes grades, with its options.
+
+May import what its parent may, and what the commands of `cli.generate` share: a model that grades
+is priced and resumed like one that writes. Tests: tests/cli/test_judge.py.
 """

@@ -1,4 +1,8 @@
-"""Options of the language model that makes grades for ``ranktilt judge``, and its prompt."""
+"""The language model that grades for ``ranktilt judge``: its options, its price and its grades.
+
+It grades *pairs* of a query and a document. *Probes* are edits of passages of grade 0 that may sway
+a judge, such as added query words; none makes a passage relevant.
+"""
 
 from __future__ import annotations
 
@@ -131,9 +135,6 @@ class GradingOptions:
         return Grader(collection=collection, client=model.client, grading=grading, runs=runs)
 
 
-# The language model that grades for ``ranktilt judge``: its price, its grades and its probes.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Grader:
     """A language model, with the pairs of a query and a document that it grades."""
@@ -167,7 +168,7 @@ class Grader:
             show_estimate(probes, self.client, price)
 
     def ask(self, target: Path | None, probe_pairs: int | None) -> GradedByModel:
-        """Let the model grade what it is to judge, and the probes.
+        """Let the model grade the pairs, and the probes.
 
         Parameters
         ----------
@@ -193,9 +194,9 @@ class Grader:
         return grades
 
     def probe(self, pairs: int) -> JudgeProbes:
-        """Let the model grade edited passages of grade 0: `pairs` of them, each with a query.
+        """Let the model grade passages of grade 0, as they are and edited.
 
-        Each edit, such as an added instruction, may sway a judge, but makes no passage relevant.
+        `pairs` is the number of passages, each with a query.
         """
         from ranktilt.judging.grading.probes import probe_judge
 

@@ -1,7 +1,8 @@
 """``ranktilt judge``: whom judgments made by language models favour.
 
 A *judge* is a language model, or whoever made the grades that are compared with human ones; a
-*system* is what a run comes from.
+*system* is what a run comes from. With ``--scores`` there are no grades and no runs: systems are
+compared by the values of a measure that are stored for each query, under humans and under judges.
 """
 
 from __future__ import annotations
@@ -25,55 +26,6 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.judging.result import JudgeAudit
-
-
-# ``ranktilt judge --scores``: compare systems from stored values of a measure for each query.
-
-
-def check_scores(inputs: JudgeInputs, question: JudgeQuestion, llm: str | None) -> None:
-    """Refuse options that ``--scores`` leaves unread, and fewer than two files of values."""
-    unread: dict[str, object] = {
-        "DIR": inputs.folder,
-        "--human": inputs.human,
-        "--judge": inputs.judge,
-        "--runs": inputs.runs,
-        "--ranker": inputs.ranker,
-        "--split": inputs.split,
-        "--llm": llm,
-        "--human-sample": question.human_sample,
-        "--pair": question.pair,
-        "--top-grade": question.top_grade,
-        "--relevant-from": question.relevant_from,
-    }
-    for option, value in unread.items():
-        if options.is_typed(value):
-            raise UserError(
-                f"{option} does not go with --scores, which needs no grades and no runs; omit it"
-            )
-    if len(inputs.scores or ()) < 2:
-        raise UserError(
-            "--scores: name two files or more, first the values under human grades, then each "
-            "judge's"
-        )
-
-
-def compare_scores(inputs: JudgeInputs, measures: Sequence[str] | None) -> JudgeAudit:
-    """Compare systems under human grades, the first file of ``--scores``, and under each judge."""
-    from ranktilt.judging.systems.judge_scores import judge_scores
-
-    human, *judges = inputs.scores or []
-    groups = inputs.read_groups()
-    statistics = statistics_settings()
-    return judge_scores(
-        human,
-        judges,
-        measures=measures,
-        families=groups.families,
-        clusters=groups.clusters,
-        resamples=statistics.resamples,
-        seed=statistics.seed,
-        correction=statistics.correction,
-    )
 
 
 @verb(
@@ -105,20 +57,20 @@ def judge(
 
     Exit 1 if some pairs got no answer; run the command again to ask only for these.
     """
+    from ranktilt.judging.judge_grades import named_judges
+
     inputs = replace(inputs, folder=folder)
     model.check()
     if inputs.scores:
-        check_scores(inputs, question, model.llm)
+        _check_scores(inputs, question, llm=model.llm, text=text)
         output.check(*inputs.files)
-        output.deliver(compare_scores(inputs, question.measure))
+        output.deliver(_compare_scores(inputs, question.measure))
         return 0
     inputs.check(asks=model.llm is not None)
     prices = options.read_price(model.price, dry_run=model.dry_run)
     sources = question.read_sources()
     output.check(*inputs.files, also=with_sidecars({"--save-grades": model.save_grades}))
     systems = inputs.read_systems(text)
-    from ranktilt.judging.judge_grades import named_judges
-
     judges = named_judges(inputs.judge or [])
     graded = GradedByModel()
     if model.llm is not None and systems.collection is not None:
@@ -134,3 +86,53 @@ def judge(
     audit = question.audit(all_judges, inputs.human, systems, sources=sources, probes=graded.probes)
     output.deliver(audit)
     return graded.exit_code
+
+
+def _check_scores(
+    inputs: JudgeInputs, question: JudgeQuestion, *, llm: str | None, text: options.Fields | None
+) -> None:
+    """Refuse options that ``--scores`` leaves unread, and fewer than two files of values."""
+    unread: dict[str, object] = {
+        "DIR": inputs.folder,
+        "--human": inputs.human,
+        "--judge": inputs.judge,
+        "--runs": inputs.runs,
+        "--ranker": inputs.ranker,
+        "--split": inputs.split,
+        "--score-order": inputs.score_order,
+        "--text": text,
+        "--llm": llm,
+        "--human-sample": question.human_sample,
+        "--pair": question.pair,
+        "--top-grade": question.top_grade,
+        "--relevant-from": question.relevant_from,
+    }
+    for option, value in unread.items():
+        if options.is_typed(value):
+            raise UserError(
+                f"{option} does not go with --scores, which needs no grades and no runs; omit it"
+            )
+    if len(inputs.scores or ()) < 2:
+        raise UserError(
+            "--scores: name two files or more, first the values under human grades, then each "
+            "judge's"
+        )
+
+
+def _compare_scores(inputs: JudgeInputs, measures: Sequence[str] | None) -> JudgeAudit:
+    """Compare systems under humans, the first file of ``--scores``, and under each judge."""
+    from ranktilt.judging.systems.judge_scores import judge_scores
+
+    human, *judges = inputs.scores or []
+    groups = inputs.read_groups()
+    statistics = statistics_settings()
+    return judge_scores(
+        human,
+        judges,
+        measures=measures,
+        families=groups.families,
+        clusters=groups.clusters,
+        resamples=statistics.resamples,
+        seed=statistics.seed,
+        correction=statistics.correction,
+    )

@@ -1,7 +1,9 @@
-"""``ranktilt tools``: stored answers, the installation and the cache.
+"""``ranktilt tools``: the installation and the cache, and stored answers.
 
-`doctor` shows what is installed, in force and cached, and prunes the cache; `settings_in_force`
-reads the settings for it. `replay_log` replays the stored answers of a language model; its inputs,
-its question and its files are in `replay_inputs`, `replay_question` and `replay_saving`. Tests:
-tests/cli/test_tools.py.
+Start in `doctor`, which shows what is installed, which settings apply and what the cache keeps, and
+prunes the cache. `replay_log` reads the stored answers of a language model again. `group` is the
+command that holds both.
+
+May import what its parent may. A new command is a file with a function under `verb(parent=tools)`,
+imported in `cli.main`. Tests: tests/cli/test_tools.py.
 """

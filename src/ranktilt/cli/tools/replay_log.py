@@ -1,7 +1,8 @@
 """``ranktilt tools replay-log``: what an LLM ranker's stored answers say.
 
-A *log* holds the answers of a language model that was asked to order passages. Its *parser* is the
-code that made a ranking of each answer, the *published run*.
+A *log* holds the answers of a language model that was asked to order *candidates*, the documents
+that a first stage such as BM25 returned. Its *parser* is the code that made a ranking of each
+answer. The *published run* has these rankings; in the *strict run*, only unambiguous answers count.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
 
-
-# What ``ranktilt tools replay-log`` reads: candidates, and the collection of texts and groups.
-#
-# *Candidates* are the documents that a first stage, such as BM25, gave the model to order.
+SAVED = ("published", "strict")
+"""The runs that ``--save`` writes."""
+FAILED = 1
+"""Exit status where more answers failed than allowed."""
 
 
 @Parameter(name="*", group=INPUT)
@@ -102,26 +103,6 @@ class ReplayInputs:
             return read_candidates(self.candidates, qrels=qrels)
         run = Run.load(self.candidates, score_order=self.score_order)
         return _collection_of_ids(run, self.candidates, qrels), run
-
-
-def _collection_of_ids(run: Run, file: Path, qrels: str | None) -> Collection:
-    """Return a collection with the ids of a run's documents and queries, whose texts are empty."""
-    import polars as pl
-
-    from ranktilt.data.collection import Collection
-    from ranktilt.data.formats.judgments.qrels import read_qrels
-
-    no_judgments = pl.DataFrame(
-        schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    )
-    judgments = read_qrels(qrels).drop("line") if qrels else no_judgments
-    text_schema = {"id": pl.String, "text": pl.String}
-    docs = pl.DataFrame({"id": run.ids, "text": ""}, schema=text_schema)
-    queries = pl.DataFrame({"id": run.queries, "text": ""}, schema=text_schema)
-    return Collection(docs, queries, judgments, {"files": [str(file)]})
-
-
-# What ``ranktilt tools replay-log`` asks: which groups and measures, and what may fail.
 
 
 @Parameter(name="*", group=QUESTION)
@@ -195,17 +176,10 @@ class ReplayQuestion:
         return None if self.by == "none" else self.by
 
 
-# Where ``ranktilt tools replay-log`` saves the runs that it makes of a log.
-
-
-SAVED = ("published", "strict")
-"""The runs that ``--save`` writes: as the parser ranked, and with only unambiguous answers."""
-
-
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class ReplaySaving:
-    """The folder of the published and of the strict run."""
+    """Where the published and the strict run are saved."""
 
     save: Annotated[
         Path | None,
@@ -235,10 +209,6 @@ class ReplaySaving:
         if self.save is None:
             return {}
         return {name: self.save / f"{name}.trec" for name in SAVED}
-
-
-FAILED = 1
-"""Exit status where more answers failed than allowed."""
 
 
 @verb(
@@ -281,3 +251,20 @@ def replay_log(
     result = question.split_effects(replayed, collection, pairs)
     output.deliver(result, saving.contents(replayed))
     return 0 if result.passed else FAILED
+
+
+def _collection_of_ids(run: Run, file: Path, qrels: str | None) -> Collection:
+    """Return a collection with the ids of a run's documents and queries, whose texts are empty."""
+    import polars as pl
+
+    from ranktilt.data.collection import Collection
+    from ranktilt.data.formats.judgments.qrels import read_qrels
+
+    no_judgments = pl.DataFrame(
+        schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+    )
+    judgments = read_qrels(qrels).drop("line") if qrels else no_judgments
+    text_schema = {"id": pl.String, "text": pl.String}
+    docs = pl.DataFrame({"id": run.ids, "text": ""}, schema=text_schema)
+    queries = pl.DataFrame({"id": run.queries, "text": ""}, schema=text_schema)
+    return Collection(docs, queries, judgments, {"files": [str(file)]})

@@ -27,11 +27,9 @@ OPTIONS = {
     "sources": "--sources",
     "text": "--text",
 }
-"""Options of the commands, by the field that they set."""
-
-
+"""Options of the commands, by the argument that they set."""
 _ALL = -1
-"""Stands for all documents of a source."""
+"""Amount that stands for all documents of a source."""
 
 
 def training_arguments(

@@ -18,6 +18,7 @@ from ranktilt.cli.train.options import (
     RerankerNegatives,
     Sources,
     Text,
+    load_split,
     train,
 )
 from ranktilt.cli.train.summaries import summary, warn_of_seen_judgments
@@ -60,13 +61,12 @@ def cross_encoder(
     negatives_per_positive, positives_per_query, max_query_tokens, max_document_tokens, twins,
     positives, triples, loss, dropout.
     """
-    from ranktilt.data.loading.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
     typed = typed_options(text=text, negatives=negatives, alpha=debias, minutes=minutes)
     arguments = training_arguments(RerankerTraining, OPTIONS)
     training = RerankerTraining.from_preset(preset, **arguments, **typed, **source_amounts(sources))
-    loaded = load(collection, split=split, ignore_unknown=True)
+    loaded = load_split(collection, split)
     trained = train_cross_encoder(loaded, base_model, output, options=training)
     note(summary(trained, collection, loaded, "bm25@100>>cross-encoder"))
     warn_of_seen_judgments(collection, split)

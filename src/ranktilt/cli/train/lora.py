@@ -28,7 +28,7 @@ _LORA_OPTIONS = {
     "prompt": "--prompt",
     "text": "--text",
 }
-"""Options by the name of the field that they set."""
+"""Options of this command, by the argument that they set."""
 
 
 @verb(

@@ -1,14 +1,20 @@
-"""Options that the commands of ``ranktilt train`` share, and the command that holds them."""
+"""Options that the commands of ``ranktilt train`` share, and the command that holds them.
+
+`load_split` reads the collection that a split names.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import CORRECT, INPUT, MODEL, OUTPUT, TRAINING, command_group
+
+if TYPE_CHECKING:
+    from ranktilt.data.collection import Collection
 
 train = command_group("train", "Train a ranker on a collection's judgments.", CORRECT)
 """The group of verbs that train."""
@@ -74,3 +80,10 @@ RerankerNegatives = Annotated[
         group=TRAINING,
     ),
 ]
+
+
+def load_split(folder: Path, split: str) -> Collection:
+    """Load a collection with the judgments of a split, which may name unknown documents."""
+    from ranktilt.data.loading.load import load
+
+    return load(folder, split=split, ignore_unknown=True)

@@ -1,7 +1,9 @@
 """``ranktilt train retriever``: a retriever of one's own, or a sweep of several.
 
-A *sweep* trains a retriever with each strength of the debiased constraint and each kind of
-negatives that is typed, and compares them.
+The *debiased constraint* is a penalty for a score that puts an LLM's version of a relevant document
+above that document; α is its strength. *Negatives* are documents that the retriever learns to rank
+below the relevant ones. A *sweep* trains a retriever with each α and each kind of negatives that is
+typed, and compares them.
 """
 
 from __future__ import annotations
@@ -17,16 +19,23 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, TRAINING, percentage, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
+from ranktilt.cli.statistics_options import StatisticsOptions
 from ranktilt.cli.train.arguments import OPTIONS, source_amounts, training_arguments, typed_options
-from ranktilt.cli.train.options import Encoder, LearningSplit, Minutes, Model, Sources, Text, train
+from ranktilt.cli.train.options import (
+    Encoder,
+    LearningSplit,
+    Minutes,
+    Model,
+    Sources,
+    Text,
+    load_split,
+    train,
+)
 from ranktilt.cli.train.summaries import summary, warn_of_seen_judgments
 from ranktilt.training.options import Negatives, RetrieverTraining
 
 if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
-
-
-# Options of ``ranktilt train retriever``: the splits to read, and how the retriever learns.
 
 
 @Parameter(name="*", group=INPUT)
@@ -51,29 +60,21 @@ class RetrieverSplits:
     ] = "test"
 
     def load(self, folder: Path) -> tuple[Collection, Collection | None]:
-        """Load the collection to learn from, and that of ``--dev``; None without one."""
-        from ranktilt.data.loading.load import load
-
-        learned = load(folder, split=self.split, ignore_unknown=True)
+        """Load the collection to learn from, and that of ``--dev``; None without ``--dev``."""
+        learned = load_split(folder, self.split)
         if self.dev is None:
             return learned, None
-        return learned, load(folder, split=self.dev, ignore_unknown=True)
+        return learned, load_split(folder, self.dev)
 
     def load_test(self, folder: Path) -> Collection:
         """Load the collection that the retrievers of a sweep are compared on."""
-        from ranktilt.data.loading.load import load
-
-        return load(folder, split=self.test_split, ignore_unknown=True)
+        return load_split(folder, self.test_split)
 
 
 @Parameter(name="*", group=TRAINING)
 @dataclass(frozen=True, kw_only=True)
 class RetrieverLearning:
-    """The encoder to start from, and what it learns.
-
-    α is the strength of the debiased constraint, a penalty for a score that puts an LLM's version
-    of a relevant document above that document.
-    """
+    """The encoder to start from, and how it learns."""
 
     base_model: Encoder = "minilm"
     text: Text = None
@@ -104,7 +105,7 @@ class RetrieverLearning:
         return list(dict.fromkeys(kinds))
 
     def training(self) -> RetrieverTraining:
-        """Return how the first retriever learns, with α left at 0."""
+        """Return how the first retriever learns; its α is 0."""
         return RetrieverTraining(
             **training_arguments(RetrieverTraining, OPTIONS),
             **typed_options(text=self.text, negatives=self.negative_kinds[0], minutes=self.minutes),
@@ -192,8 +193,15 @@ def retriever(
         note(summary(trained, collection, loaded, "dense"))
         warn_of_seen_judgments(collection, splits.split)
         return
+    statistics = StatisticsOptions().in_force()
     sweep = SweepOptions(
-        alphas=alphas, negatives=learning.negative_kinds, training=training, budget=budget
+        alphas=alphas,
+        negatives=learning.negative_kinds,
+        training=training,
+        # A margin in ranks is a text, which the sweep refuses before it trains (`check_limits`).
+        margin=statistics.margin,  # type: ignore[arg-type]
+        budget=budget,
+        resamples=statistics.resamples,
     )
     tested = splits.load_test(collection)
     bench, _ = retriever_sweep(loaded, tested, learning.base_model, output, options=sweep, dev=dev)

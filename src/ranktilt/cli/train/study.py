@@ -1,4 +1,8 @@
-"""``ranktilt train study``: train rankers on human and on LLM documents, and compare them."""
+"""``ranktilt train study``: train rankers on human and on LLM documents, and compare them.
+
+The rankers are cross-encoders, which re-rank BM25's documents. They are tested on the collection
+that they learned from, and on *zero-shot* collections, from which nothing is learned.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,10 @@ from ranktilt.training.options import RerankerTraining
 if TYPE_CHECKING:
     from ranktilt.training.study_options import Amounts, StudyOptions, ZeroShot
 
-
-# Options of ``ranktilt train study``: what the rankers learn, and what they are tested on.
-
-
-_FROM_STUDY = ("alpha", "limits", "sources", "twins", "triples")
-"""Arguments of a training that the study decides."""
-_OPTIONS = {name: flag for name, flag in OPTIONS.items() if name not in _FROM_STUDY}
-"""Options by the name of the field that they set."""
+_SET_BY_STUDY = ("alpha", "limits", "sources", "twins", "triples")
+"""Arguments of a training that the study sets."""
+_STUDY_OPTIONS = {name: flag for name, flag in OPTIONS.items() if name not in _SET_BY_STUDY}
+"""Options of this command, by the argument that they set."""
 
 
 @Parameter(name="*", group=TRAINING)
@@ -71,7 +71,9 @@ class StudyTraining:
 
     def training(self, preset: str | None) -> RerankerTraining:
         """Return how each ranker learns: as the preset says, then --set, then the options."""
-        arguments: dict[str, Any] = training_arguments(RerankerTraining, _OPTIONS, _FROM_STUDY)
+        arguments: dict[str, Any] = training_arguments(
+            RerankerTraining, _STUDY_OPTIONS, without=_SET_BY_STUDY
+        )
         typed = typed_options(text=self.text, negatives=self.negatives, minutes=self.minutes)
         return RerankerTraining.from_preset(preset, **arguments, **typed)
 
@@ -135,25 +137,6 @@ class StudyTests:
     def collections(self) -> tuple[ZeroShot, ...]:
         """Read --zero-shot: collections that nothing is learned from."""
         return tuple(read_zero_shot(text) for text in self.zero_shot or ())
-
-
-def read_zero_shot(text: str) -> ZeroShot:
-    """Read ``PATH,qrels=FILE,candidates=FILE,name=NAME``: a collection and its options."""
-    from ranktilt.training.study_options import ZeroShot
-
-    path, *parts = text.split(",")
-    fields = {}
-    for part in parts:
-        name, equals, value = part.partition("=")
-        if name not in ("qrels", "candidates", "name") or not (equals and value):
-            raise UserError(
-                "--zero-shot expects a collection, then qrels=FILE, candidates=FILE or "
-                f"name=NAME; got {part!r}"
-            )
-        fields[name] = value
-    if not path:
-        raise UserError(f"--zero-shot expects a collection, such as a folder; got {text!r}")
-    return ZeroShot(path, **fields)
 
 
 @verb(
@@ -235,3 +218,22 @@ def _study_options(learning: StudyTraining, tests: StudyTests, preset: str | Non
         reference=tests.reference,
         seed=training.seed,
     )
+
+
+def read_zero_shot(text: str) -> ZeroShot:
+    """Read ``PATH,qrels=FILE,candidates=FILE,name=NAME``: a collection and its options."""
+    from ranktilt.training.study_options import ZeroShot
+
+    path, *parts = text.split(",")
+    fields = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if name not in ("qrels", "candidates", "name") or not (equals and value):
+            raise UserError(
+                "--zero-shot expects a collection, then qrels=FILE, candidates=FILE or "
+                f"name=NAME; got {part!r}"
+            )
+        fields[name] = value
+    if not path:
+        raise UserError(f"--zero-shot expects a collection, such as a folder; got {text!r}")
+    return ZeroShot(path, **fields)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def summary(trained: TrainedModel, folder: Path, collection: Collection, stage: str) -> str:
-    """Say what the model learned from and how its loss changed, and print the next command.
+    """Return a note: what the model learned from, how its loss changed, and the next command.
 
     Parameters
     ----------
