@@ -14,6 +14,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.mitigation.bench_result import Bench
 from ranktilt.reporting.output import table
+from ranktilt.reporting.sentences.findings import without_output
 from ranktilt.reporting.views import view
 from tests.reporting.audits import clear
 from tests.reporting.results import result
@@ -111,3 +112,11 @@ def test_comparison_names_the_files_of_its_audits(tmp_path: Path) -> None:
     assert comparison.spec["new"]["file"] == str(file)
     assert commands(comparison)[-1].startswith(shlex.join(["ranktilt", "gate", str(file)]))
     assert commands(compare(clear(), baseline_run=audit.runs[0], resamples=200)) == []
+
+
+@pytest.mark.parametrize(
+    "output", ["-o page.html", "-opage.html", "-o=page.html", "--json=- --quiet", "--format json"]
+)
+def test_output_is_left_out_of_a_command(output: str) -> None:
+    words = f"ranktilt check DIR {output} -r bm25".split()
+    assert without_output(words) == ["ranktilt", "check", "DIR", "-r", "bm25"]

@@ -16,7 +16,7 @@ Reason = Literal[
 ]
 """Why a list, a pair of documents or the grades of a query could not come out differently.
 
-`reporting/sentences/variation` says each reason in words.
+`reporting/sentences/findings` says each reason in words.
 """
 LEAST_VARYING = 0.5
 """Smallest share of lists that could vary for a result to count as level."""

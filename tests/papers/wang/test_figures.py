@@ -2,6 +2,8 @@
 after.
 """
 
+from collections.abc import Sequence
+
 import pytest
 
 from ranktilt import audit, compare
@@ -18,7 +20,7 @@ ORDERS = {
 first."""
 
 
-def loaded(*names: str) -> LoadedAudit:
+def loaded(*names: str, measures: Sequence[str] = ("P@2", "ExposureRatio")) -> LoadedAudit:
     """An audit of one list a ranker, with its collection and runs."""
     docs = [
         {
@@ -33,7 +35,6 @@ def loaded(*names: str) -> LoadedAudit:
     ]
     collection = collection_of(docs, {"q": "x"}, {"q": {"f0": 1, "m0": 1}})
     runs = [run_of(collection, {"q": scores(ORDERS[name])}, ranker=name) for name in names]
-    measures = ["P@2", "ExposureRatio"]
     audited = audit(
         collection,
         runs,
@@ -86,3 +87,19 @@ def test_exposures_before_and_after_are_printed_only_by_name() -> None:
     }
     assert cells == pytest.approx(exposure)
     assert tables_of(comparison) == []
+
+
+def test_exposures_have_a_cell_for_each_prompt_at_the_first_cutoff() -> None:
+    audited = loaded(*ORDERS, measures=["P@2", "ExposureRatio@10", "ExposureRatio"]).audit
+    cells = cells_of(compare(audited, audited), "wang-fig4a")
+    systems = ("BM25", "BM25, female")
+    assert [(cell.system, cell.target) for cell in cells] == [
+        (system, when) for when in ("before", "after") for system in systems
+    ]
+    values = [row.value for row in audited.card if row.name == "ExposureRatio@10"]
+    assert [cell.value for cell in cells] == pytest.approx(2 * values)
+
+
+def test_comparison_without_exposures_has_no_cells() -> None:
+    audited = loaded("bm25", measures=["P@2"]).audit
+    assert cells_of(compare(audited, audited), "wang-fig4a") == []

@@ -45,7 +45,7 @@ _SAVE_RANKER = ("--save-ranker", "mitigated")
 """Option that writes the ranker that `mitigate` levelled."""
 
 StepKind = Literal["check", "explain", "twins", "mitigate", "keep", "fail", "queries", "card"]
-"""Purpose of a next step; the words are in `reporting/sentences/next_steps`."""
+"""Purpose of a next step; the words are in `reporting/sentences/findings`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ layouts of a table in order: `sniff` tells whether a file has a layout, and `rea
 
 `responses` takes the JSON of search engines apart, `tables` reads delimited files and Parquet.
 `data_file` examines the start of a file; `refusals` makes the error for a file that no layout fits.
-`query_columns` and `json_queries` read queries; `json_values`, `json_text` and `jsonl` read JSON
-itself. `notation` reads ``FILE:key=column``, `ids` checks ids and scores, and `base` holds the
+`query_columns` and `json_queries` read queries; `json_values` and `jsonl` read JSON itself.
+`notation` reads ``FILE:key=column``, `ids` checks ids and scores, and `base` holds the
 records that readers return.
 
 May import `ranktilt.data.files` and the errors. A new layout is a module and a line in a table; a

@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.data.formats.base import QUERIES
 from ranktilt.data.formats.data_file import DataFile
-from ranktilt.data.formats.json_values import loads, read_document, read_lines
+from ranktilt.data.formats.json_values import parse_with_nan, read_document, read_lines
 from ranktilt.data.formats.jsonl import read_jsonl
 from ranktilt.data.formats.query_columns import are_query_fields, queries_of, queries_of_columns
 from ranktilt.data.formats.refusals import refusal
@@ -21,7 +21,7 @@ from ranktilt.errors import UserError, error_in_file
 def read(file: DataFile) -> pl.DataFrame:
     """Read queries; records of BEIR (``_id``, ``text``) keep their other fields."""
     if file.has_json_lines:
-        first = loads(file.rows[0])
+        first = parse_with_nan(file.rows[0])
         if isinstance(first, Mapping) and {"_id", "text"} <= set(first):
             return read_jsonl(file.path)
         if len(file.rows) > 1:

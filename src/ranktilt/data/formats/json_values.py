@@ -1,4 +1,13 @@
-"""JSON files: one value, or one value a line; every key counts, and errors name the line."""
+"""Read JSON: a text, a file of one value, or a file of one value a line.
+
+Errors name the line. An object with two equal keys is refused, because parsers silently keep the
+last one. Reading every key would take long. The text is therefore searched for the ends of keys,
+``":``. If they are as many as the keys of the parsed values, no key was lost. If they are more, the
+text is read key by key, because strings may contain these characters too.
+
+Python's json writes NaN, Infinity and -Infinity, which JSON does not have: `parse_with_nan` reads
+them as numbers, `parse_with_null` as null.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +24,6 @@ import orjson
 from ranktilt.data.files import decode_lines, line_chunks, read_text
 from ranktilt.errors import DataError, shorten
 
-# Parse JSON, and refuse two equal keys in one object, of which parsers silently keep the last.
-#
-# Reading every key would take long. The text is therefore searched for the ends of keys, ``":``.
-# If they are as many as the keys of the parsed values, no key was lost. If they are more, the
-# text is read key by key, because strings may contain these characters too.
-
-
 _KEY_ENDS = re.compile(r'"\s*:')
 """End of a key in JSON."""
 _KEY_ENDS_IN_BYTES = re.compile(rb'"\s*:')
@@ -30,19 +32,85 @@ _NESTED_TYPES = frozenset({dict, list})
 """Types of nested values."""
 _TOKEN = re.compile(r'"(?P<text>[^"\\]*(?:\\.[^"\\]*)*)"(?P<colon>\s*:)?|[{}]', re.DOTALL)
 """A string, with the colon that makes it a key, or the brace that begins or ends an object."""
+_PYTHON_NUMBERS = re.compile(r"NaN|Infinity")
+"""Numbers that Python's json writes, although JSON does not have them."""
+_SAMPLE_SIZE = 200
+"""Number of values that are looked at to find which fields a file has."""
 
 
-def parse_json(text: str | bytes) -> Any:
-    """Parse JSON, with null for NaN, Infinity and -Infinity, which Python's json writes."""
+@dataclass(frozen=True, kw_only=True)
+class ValueBlock:
+    """The JSON values of some lines."""
+
+    values: list[Any]
+    """The value of each line that is not blank."""
+    lines: list[int]
+    """Number of each value's line."""
+
+
+def read_document(path: Path) -> Any:
+    """Read a file that is one JSON value."""
+    text = read_text(path)
+    if not text.strip():
+        raise DataError(path, "the file is empty")
+    try:
+        content = parse_with_nan(text)
+    except orjson.JSONDecodeError as error:
+        message = f"expected one JSON value, got broken JSON ({error.msg}){_cut_off_hint(error)}"
+        raise DataError(path, message, line=error.lineno) from error
+    require_single_keys(path, text, content)
+    return content
+
+
+def read_lines(path: Path) -> Iterator[ValueBlock]:
+    """Yield the JSON values of the lines that are not blank, a chunk of lines at a time."""
+    for first_line, lines in line_chunks(path):
+        decode_lines(path, first_line, lines)
+        block = ValueBlock(values=[], lines=[])
+        for number, line in enumerate(lines, start=first_line):
+            if line and not line.isspace():
+                block.values.append(_line_value(path, number, line))
+                block.lines.append(number)
+        if block.values:
+            # The check for repeated keys takes lines of objects alone.
+            if all(type(value) is dict for value in block.values):
+                require_single_keys_in_lines(path, lines, block.values, first_line=first_line)
+            yield block
+
+
+def first_blocks(path: Path) -> tuple[list[ValueBlock], Iterator[ValueBlock]]:
+    """Read enough lines to find the fields; return their values, and an iterator over the rest."""
+    blocks = read_lines(path)
+    first = list[ValueBlock]()
+    count = 0
+    for block in blocks:
+        first.append(block)
+        count += len(block.values)
+        if count >= _SAMPLE_SIZE:
+            break
+    return first, blocks
+
+
+def parse_with_nan(text: str | bytes) -> Any:
+    """Parse JSON, with NaN and infinities as numbers."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        python_numbers = ("NaN", "Infinity") if isinstance(text, str) else (b"NaN", b"Infinity")
-        if not any(number in text for number in python_numbers):  # type: ignore[operator]
-            raise
+        with suppress(ValueError, RecursionError):
+            as_text = text if isinstance(text, str) else text.decode()
+            if _PYTHON_NUMBERS.search(as_text) is not None:
+                return json.loads(as_text)
+        raise
+
+
+def parse_with_null(text: str | bytes) -> Any:
+    """Parse JSON, with null for NaN and infinities."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
         with suppress(ValueError, TypeError, RecursionError):
             # orjson writes null for these numbers.
-            return orjson.loads(orjson.dumps(json.loads(text)))
+            return orjson.loads(orjson.dumps(parse_with_nan(text)))
         raise
 
 
@@ -87,6 +155,22 @@ def key_count(content: Any) -> int:
     return count
 
 
+def _line_value(path: Path, number: int, line: bytes) -> Any:
+    """Parse the JSON value in a line; `DataError` names the line."""
+    try:
+        return parse_with_nan(line)
+    except orjson.JSONDecodeError as error:
+        text = shorten(line[:200].decode(errors="replace"))
+        reason = f"{error.msg}{_cut_off_hint(error)}"
+        message = f"expected one JSON value per line, got broken JSON ({reason}): {text}"
+        raise DataError(path, message, line=number) from error
+
+
+def _cut_off_hint(error: orjson.JSONDecodeError) -> str:
+    """Say that a file is cut off if its JSON ends too soon; empty for any other fault."""
+    return "; the file is cut off, so fetch or write it again" if "end of data" in error.msg else ""
+
+
 def _refuse_repeated_key(path: Path | str, text: str, first_line: int) -> None:
     """Read the keys of valid JSON one by one; `DataError` has the line of a repeated one."""
     keys_of_open_objects = list[set[str]]()
@@ -104,91 +188,3 @@ def _refuse_repeated_key(path: Path | str, text: str, first_line: int) -> None:
                 message = f"the key {shorten(key)} occurs twice in one object; keep one of them"
                 raise DataError(path, message, line=line)
             keys_of_open_objects[-1].add(key)
-
-
-_SAMPLE_SIZE = 200
-"""Number of values that are looked at to find which fields a file has."""
-_PYTHON_NUMBERS = ("NaN", "Infinity")
-"""Numbers that Python's json writes, although JSON does not have them."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ValueBlock:
-    """The JSON values of some lines."""
-
-    values: list[Any]
-    """The value of each line that is not blank."""
-    lines: list[int]
-    """Number of each value's line."""
-
-
-def read_document(path: Path) -> Any:
-    """Read a file that is one JSON value."""
-    text = read_text(path)
-    if not text.strip():
-        raise DataError(path, "the file is empty")
-    try:
-        content = loads(text)
-    except orjson.JSONDecodeError as error:
-        message = f"expected one JSON value, got broken JSON ({error.msg}){_cut_off_hint(error)}"
-        raise DataError(path, message, line=error.lineno) from error
-    require_single_keys(path, text, content)
-    return content
-
-
-def read_lines(path: Path) -> Iterator[ValueBlock]:
-    """Yield the JSON values of the lines that are not blank, a chunk of lines at a time."""
-    for first_line, lines in line_chunks(path):
-        decode_lines(path, first_line, lines)
-        block = ValueBlock(values=[], lines=[])
-        for number, line in enumerate(lines, start=first_line):
-            if line and not line.isspace():
-                block.values.append(_line_value(path, number, line))
-                block.lines.append(number)
-        if block.values:
-            # The check for repeated keys takes lines of objects alone.
-            if all(type(value) is dict for value in block.values):
-                require_single_keys_in_lines(path, lines, block.values, first_line=first_line)
-            yield block
-
-
-def first_blocks(path: Path) -> tuple[list[ValueBlock], Iterator[ValueBlock]]:
-    """Read enough lines to find the fields; return their values, and an iterator over the rest."""
-    blocks = read_lines(path)
-    first = list[ValueBlock]()
-    count = 0
-    for block in blocks:
-        first.append(block)
-        count += len(block.values)
-        if count >= _SAMPLE_SIZE:
-            break
-    return first, blocks
-
-
-def _line_value(path: Path, number: int, line: bytes) -> Any:
-    """Parse the JSON value in a line; `DataError` names the line."""
-    try:
-        return loads(line)
-    except orjson.JSONDecodeError as error:
-        text = shorten(line[:200].decode(errors="replace"))
-        reason = f"{error.msg}{_cut_off_hint(error)}"
-        message = f"expected one JSON value per line, got broken JSON ({reason}): {text}"
-        raise DataError(path, message, line=number) from error
-
-
-def _cut_off_hint(error: orjson.JSONDecodeError) -> str:
-    """Say that a file is cut off if its JSON ends too soon; empty for any other fault."""
-    return "; the file is cut off, so fetch or write it again" if "end of data" in error.msg else ""
-
-
-def loads(text: str | bytes) -> Any:
-    """Parse JSON; NaN and infinities, which Python's json writes, are read as numbers."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        as_text = text if isinstance(text, str) else text.decode(errors="replace")
-        if not any(number in as_text for number in _PYTHON_NUMBERS):
-            raise
-        with suppress(ValueError, RecursionError):
-            return json.loads(as_text)
-        raise

@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt.data.files import decode_lines, line_chunks, nth_line
-from ranktilt.data.formats.json_values import parse_json, require_single_keys_in_lines
+from ranktilt.data.formats.json_values import parse_with_null, require_single_keys_in_lines
 from ranktilt.data.formats.tables.columns import json_series
 from ranktilt.data.texts import LARGE_BYTES, mapped_texts
 from ranktilt.errors import DataError, shorten
@@ -60,7 +60,7 @@ def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file as tables, some lines at a time."""
     for first_line, lines in line_chunks(path, reported=True):
         try:
-            rows = [parse_json(line) for line in lines if line and not line.isspace()]
+            rows = [parse_with_null(line) for line in lines if line and not line.isspace()]
         except orjson.JSONDecodeError:
             raise _first_fault(path, first_line, lines, strings) from None
         if not all(isinstance(row, dict) for row in rows):
@@ -191,7 +191,7 @@ def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, d
 def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     """Parse the line with this number; `DataError` if it is anything but one object."""
     try:
-        row = parse_json(line)
+        row = parse_with_null(line)
         came = type(row).__name__
     except orjson.JSONDecodeError as error:
         row, came = None, f"broken JSON ({error})"

@@ -16,7 +16,7 @@ import polars as pl
 
 from ranktilt.data.formats.base import JUDGMENTS, LABELS, QUERIES, RUN
 from ranktilt.data.formats.data_file import DataFile, blank_fields
-from ranktilt.data.formats.json_values import loads, read_document
+from ranktilt.data.formats.json_values import parse_with_nan, read_document
 from ranktilt.data.formats.responses.answer_shape import shape_of
 from ranktilt.data.formats.responses.answers import content_of, without_run_name
 from ranktilt.data.formats.runs.table_run import table_name
@@ -182,7 +182,7 @@ def _json(file: DataFile) -> Recognition:
     is_lines = file.has_json_lines and len(file.rows) > 1
     form = "JSON lines" if is_lines else "JSON"
     try:
-        document = loads(file.rows[0]) if is_lines else read_document(file.path)
+        document = parse_with_nan(file.rows[0]) if is_lines else read_document(file.path)
     except (ValueError, DataError) as error:
         message = getattr(error, "message", str(error))
         first = file.rows[0][:_RECORD_LENGTH]

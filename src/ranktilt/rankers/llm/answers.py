@@ -5,7 +5,8 @@ is a *ranking* of them (``[2] > [1]``), a *choice* of one, or yes or no. An answ
 two things is not read; answers are counted by kind, which says what is wrong with them.
 
 An answer is *wrapped* if it comes after reasoning or in a block of code (`clean_answer` unwraps
-it).
+it). `read_ranking`, `read_choice` and `read_yes_no` read one, `AnswerCounts` counts them, and
+`require_answers` refuses a ranker of which too many cannot be read.
 """
 
 from __future__ import annotations
@@ -26,9 +27,6 @@ from ranktilt.errors import UserError, counted, shorten
 from ranktilt.llm.base import Answer, Reply
 from ranktilt.llm.cleaning import CleanAnswer, clean_answer
 
-# Kinds of answers of language models that rank, by whether they can be read.
-
-
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
 REFUSED, AMBIGUOUS, OFF_FORMAT = "refused", "ambiguous", "off-format"
 CUT_OFF, UNANSWERED = "cut off", "unanswered"
@@ -47,8 +45,8 @@ KINDS = (OK, REPAIRED, MISSING, REPEATED, REFUSED, AMBIGUOUS, OFF_FORMAT, CUT_OF
 """
 READABLE = frozenset((OK, REPAIRED, MISSING, REPEATED))
 """Kinds of answers that say which passages come first."""
-
-
+END_OF_THOUGHT = "</think>"
+"""Mark at which reasoning ends for the published code of rank_llm."""
 _ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?:\s*\]|(?![\w.]*\w)))"
 """Identifier of a passage.
 
@@ -78,8 +76,6 @@ _REFUSAL = re.compile(
 """Words by which a model refuses to rank or to choose."""
 _OBJECT = re.compile(r"\{[^{}\[\]]*\[[^{}\[\]]*\]\s*\}")
 """A JSON object with one list, among other words."""
-END_OF_THOUGHT = "</think>"
-"""Mark at which reasoning ends for the published code of rank_llm."""
 _BLANKS = re.compile("[\\s\u2581\u0120\u010a]+")
 """White space, and what SentencePiece and byte-level tokenizers write for it."""
 _EXAMPLE_LENGTH = 120
@@ -325,7 +321,10 @@ def unread_reasons(kinds: Mapping[str, int]) -> str:
 
 
 def _json_numbers(answer: str) -> list[int] | None:
-    """Return the numbers of a JSON list, or of an object whose only value is a list; else None."""
+    """Return the numbers of a JSON list, or of an object whose only value is one; else None.
+
+    The value of an object may also be a single number.
+    """
     if not answer.startswith(("{", "[")):
         return None
     try:

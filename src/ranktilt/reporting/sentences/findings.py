@@ -1,10 +1,15 @@
-"""Findings: each statement of a result in words, and what it needs to be sorted and coloured."""
+"""Findings, next steps, and why a result cannot vary: parts of the documents of many results.
+
+A *finding* is a statement of a result, with what it needs to be sorted and coloured. A *next step*
+is a command to type after a result; in words it has its purpose too. A list *cannot vary* if the
+ranker had no choice, as where all documents have the same score. A result that is made of such
+lists is near neutral whatever the ranker favours.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ranktilt.auditing.answer.next_steps import SHOWN, NextStep, StepKind
 from ranktilt.auditing.answer.verdict import FindingKind, Verdict, finding_order
@@ -13,6 +18,37 @@ from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.grammar import share_of_all
 from ranktilt.reporting.tones import Tone
 from ranktilt.statistics.variation import Reason, Variation
+
+_STEP_WORDS: dict[StepKind, str] = {
+    "check": "Check that the comparison is fair",
+    "explain": "See what goes with it",
+    "twins": "See which twin ranks higher",
+    "mitigate": "Reduce the tilt",
+    "keep": "Keep it this way in CI",
+    "fail": "Fail a build on this tilt in CI",
+    "card": "Ask other questions, some with more power",
+}
+"""Purpose of a command, by the kind of its step."""
+_OUTPUT_OPTIONS = ("--format", "--json", "--output", "-o")
+"""Options of the output with a value, which a step does not repeat."""
+_OUTPUT_FLAGS = ("--quiet",)
+"""Options of the output without a value."""
+_REASON_WORDS: Mapping[Reason, str] = {
+    "single": "there is only one document",
+    "tied": "all documents have the same score",
+    "whole": "all documents are within the first ranks",
+    "repeated": "the documents are the same as for most other queries, in the same order",
+    "unread": "the model's answer could not be read",
+    "returned": "the model returned the order it was shown",
+    "position": "the choice follows the order in which the documents were shown",
+    "constant": "all documents get the same grade",
+}
+"""Words for a list, a pair or the grades of a query that cannot vary, by the reason."""
+_UNITS: Mapping[Reason, tuple[str, str]] = {
+    "position": ("pair", "pairs"),
+    "constant": ("query", "queries"),
+}
+"""Singular and plural of what is counted, by the reason; lists for all others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,25 +92,6 @@ def first_finding(findings: Sequence[Finding], nothing: str = "Nothing was compa
     return Finding(kind=first.kind, size=first.size, sentence=sentence)
 
 
-# Next steps in words: commands to type after a result, each with its purpose.
-
-
-_STEP_WORDS: dict[StepKind, str] = {
-    "check": "Check that the comparison is fair",
-    "explain": "See what goes with it",
-    "twins": "See which twin ranks higher",
-    "mitigate": "Reduce the tilt",
-    "keep": "Keep it this way in CI",
-    "fail": "Fail a build on this tilt in CI",
-    "card": "Ask other questions, some with more power",
-}
-"""Purpose of a command, by the kind of its step."""
-_OUTPUT_OPTIONS = ("--format", "--json", "--output", "-o")
-"""Options of the output with a value, which a step does not repeat."""
-_OUTPUT_FLAGS = ("--quiet",)
-"""Options of the output without a value."""
-
-
 def step_words(step: NextStep) -> str:
     """Say what a command is for."""
     if step.kind == "queries":
@@ -94,17 +111,15 @@ def next_commands(steps: Iterable[NextStep]) -> tuple[NextCommand, ...]:
 
 def command_rows(commands: Iterable[NextCommand]) -> list[dict[str, str]]:
     """Return next commands as files list them."""
-    return [{"text": step.text, "command": step.command} for step in commands]
-
-
-def step_row(step: NextStep) -> dict[str, Any]:
-    """Return a next step as files list it."""
-    return {"text": step_words(step), "command": step.command}
+    return [{"text": command.text, "command": command.command} for command in commands]
 
 
 def without_output(words: Sequence[str]) -> list[str]:
     """Leave out of a command the options that say where its result goes, to type it again."""
-    with_value = tuple(f"{option}=" for option in _OUTPUT_OPTIONS)  # as --json=FILE
+    # A value may be joined to its option: --json=FILE, and -oFILE for a short one.
+    joined = tuple(
+        f"{option}=" if option.startswith("--") else option for option in _OUTPUT_OPTIONS
+    )
     kept_words = list[str]()
     is_value = False  # whether this word is the value of the option before
     for word in words:
@@ -112,33 +127,9 @@ def without_output(words: Sequence[str]) -> list[str]:
             is_value = False
         elif word in _OUTPUT_OPTIONS:
             is_value = True
-        elif word not in _OUTPUT_FLAGS and not word.startswith(with_value):
+        elif word not in _OUTPUT_FLAGS and not word.startswith(joined):
             kept_words.append(word)
     return kept_words
-
-
-# Sentences about results that could not have come out otherwise.
-#
-# A list cannot vary if the ranker had no choice, as where all documents have the same score. A
-# result that is made of such lists is near neutral whatever the ranker favours.
-
-
-_REASON_WORDS: Mapping[Reason, str] = {
-    "single": "there is only one document",
-    "tied": "all documents have the same score",
-    "whole": "all documents are within the first ranks",
-    "repeated": "the documents are the same as for most other queries, in the same order",
-    "unread": "the model's answer could not be read",
-    "returned": "the model returned the order it was shown",
-    "position": "the choice follows the order in which the documents were shown",
-    "constant": "all documents get the same grade",
-}
-"""Words for a list, a pair or the grades of a query that cannot vary, by the reason."""
-_UNITS: Mapping[Reason, tuple[str, str]] = {
-    "position": ("pair", "pairs"),
-    "constant": ("query", "queries"),
-}
-"""Singular and plural of what is counted, by the reason; lists for all others."""
 
 
 def variation_words(variation: Variation) -> str:

@@ -1,4 +1,7 @@
-"""Grammar of sentences: nouns, verbs and pronouns that agree with a number."""
+"""Grammar of sentences: words that agree with a number, and ratios in words.
+
+A *ratio* says how often one event happens for each time that another does.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,22 @@ import math
 
 from ranktilt.errors import counted
 from ranktilt.measures.printing import rounded
+
+_RATIO_WORDS = {
+    1 / 5: "a fifth as often",
+    1 / 4: "a quarter as often",
+    1 / 3: "a third as often",
+    1 / 2: "half as often",
+    2 / 3: "two thirds as often",
+    1.0: "as often",
+    2.0: "twice as often",
+    3.0: "three times as often",
+}
+"""Words for some ratios; all others are printed as numbers."""
+_NEAR_WORD = 0.05
+"""Largest relative distance at which a ratio is called by the word of another: 5 %."""
+_FEW_DECIMALS_FROM = 1.0
+"""Ratio from which on two decimals are printed; smaller ones have three."""
 
 
 def singular_or_plural(number: int, singular: str, plural: str) -> str:
@@ -26,34 +45,14 @@ def first_ranks_words(depth: int) -> str:
     return singular_or_plural(depth, "first rank", f"first {depth} ranks")
 
 
-# Ratios in plain words: "about half as often as" for 0.483.
-
-
-_WORDS = {
-    1 / 5: "a fifth as often",
-    1 / 4: "a quarter as often",
-    1 / 3: "a third as often",
-    1 / 2: "half as often",
-    2 / 3: "two thirds as often",
-    1.0: "as often",
-    2.0: "twice as often",
-    3.0: "three times as often",
-}
-"""Words for some ratios; all others are printed as numbers."""
-_NEAR_WORD = 0.05
-"""Largest relative distance at which a ratio is called by the word of another: 5 %."""
-_FEW_DECIMALS_FROM = 1.0
-"""Ratio from which on two decimals are printed; smaller ones have three."""
-
-
 def often_words(ratio: float) -> str:
     """Compare how often two things happen, by the ratio of their rates: ``about half as often as``.
 
     A ratio below 1 that has no word is given in percent.
     """
     if not math.isfinite(ratio):
-        return f"{'–' if math.isnan(ratio) else '∞'} times as often as"
-    near = [word for value, word in _WORDS.items() if abs(ratio / value - 1) <= _NEAR_WORD]
+        return f"{ratio_words(ratio)} times as often as"
+    near = [word for value, word in _RATIO_WORDS.items() if abs(ratio / value - 1) <= _NEAR_WORD]
     if near:
         return f"about {near[0]} as"
     if ratio >= 1:

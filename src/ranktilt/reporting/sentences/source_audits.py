@@ -16,7 +16,7 @@ from ranktilt.auditing.temperature_trend import Trend
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import signed_interval
-from ranktilt.reporting.sentences.findings import step_row
+from ranktilt.reporting.sentences.findings import command_rows, next_commands
 from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, unfavoured_meaning
 from ranktilt.reporting.sentences.verdicts import agreement_words, verdict_row
 
@@ -108,7 +108,7 @@ def derived_words(audits: SourceAudits) -> dict[str, Any]:
     """Return what the saved file holds besides the fields: verdicts, steps, effects, sentences."""
     return {
         "verdicts": [verdict_row(verdict) for verdict in audits.verdicts()],
-        "next_steps": [step_row(step) for step in audits.next_steps],
+        "next_steps": command_rows(next_commands(audits.next_steps)),
         "effects": [effect_row(tilt, audits.margin_points) for tilt in audits.tilts],
         "sentences": trend_sentences(audits),
     }

@@ -30,7 +30,7 @@ from ranktilt.reporting.sentences.effects import (
     too_few_words,
     undefined_words,
 )
-from ranktilt.reporting.sentences.findings import step_row
+from ranktilt.reporting.sentences.findings import command_rows, next_commands
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
@@ -261,6 +261,6 @@ def derived_words(audit: Audit) -> dict[str, Any]:
     return {
         "verdicts": [verdict_row(verdict) for verdict in verdicts],
         "standings": list(standings),
-        "next_steps": [step_row(step) for step in next_steps(audit)],
+        "next_steps": command_rows(next_commands(next_steps(audit))),
         "effects": [effect_row(effect, audit.margin) for effect in (*audit.tilts, *answers)],
     }

@@ -19,7 +19,7 @@ import polars as pl
 from ranktilt.data.files import read_text, sidecar
 from ranktilt.data.formats.base import RUN, FileLayout, RunFile, RunRequest
 from ranktilt.data.formats.data_file import DataFile
-from ranktilt.data.formats.json_values import parse_json, require_single_keys
+from ranktilt.data.formats.json_values import parse_with_null, require_single_keys
 from ranktilt.data.formats.refusals import refusal, refuse_binary
 from ranktilt.data.formats.responses import answer_run
 from ranktilt.data.formats.responses import folder as response_folder
@@ -175,7 +175,7 @@ def read_spec(run_file: Path) -> dict[str, Any]:
         return {}
     try:
         text = read_text(path)
-        spec = parse_json(text)
+        spec = parse_with_null(text)
         require_single_keys(path, text, spec)
         is_filled_object = isinstance(spec, dict) and bool(spec)
         if is_filled_object and all(isinstance(value, dict) for value in spec.values()):

@@ -16,7 +16,7 @@ from ranktilt.data.files import decode_lines, line_chunks, read_text
 from ranktilt.data.formats.base import RunFile, RunRequest
 from ranktilt.data.formats.data_file import DataFile, blank_fields
 from ranktilt.data.formats.ids import plain_float
-from ranktilt.data.formats.json_values import loads
+from ranktilt.data.formats.json_values import parse_with_nan
 from ranktilt.data.formats.runs.repeats import REPEAT, TAG, repeat_column, repeat_labels
 from ranktilt.data.formats.runs.score_order import GIVEN_ORDER_HINT
 from ranktilt.errors import DataError, UserError, error_in_file, shorten
@@ -61,7 +61,7 @@ def _is_json(file: DataFile) -> bool:
     if file.has_json_lines:
         return True
     try:
-        loads(read_text(file.path))
+        parse_with_nan(read_text(file.path))
     except (ValueError, DataError):
         return len(blank_fields(file.rows[0])) not in (5, 6)
     return True

@@ -1,7 +1,12 @@
-"""Sentences about probes: a summary, and the findings of figures and tables.
+"""Sentences about probes: a summary, the findings of figures and tables, and what they mean.
 
 A probe measures a property of texts, and compares a source with the reference over twins, versions
 of one text by both. Its findings are notes, or else an effect size: Hedges' g with an interval.
+
+Two probes have a meaning of their own. An *attribution* says which properties of texts go with a
+gap, the mean difference of a ranker's scores between twins, in standard deviations of a query's
+scores. *Theorem 4.1* of Dai et al. (KDD 2024) says under which conditions rewrites are easier to
+predict for a retriever's language model than their originals, that is, have fewer nats per token.
 """
 
 from __future__ import annotations
@@ -23,111 +28,18 @@ from ranktilt.reporting.sentences.notes import note_sentences
 if TYPE_CHECKING:
     from ranktilt.explaining.explanation import Explanation
 
-
-# The theorem on easier rewrites in words: which of its conditions hold, and what follows.
-#
-# Theorem 4.1 of Dai et al. (KDD 2024) says under which conditions rewrites are easier to predict
-# for a retriever's language model than their originals, that is, have fewer nats per token.
-
-
+EVERYWHERE = "divergence, share of positions"
+"""The condition of the theorem whose value is a share of positions; all others are in nats."""
+CONCLUSION = "conclusion"
+"""The row of the theorem's conclusion, which holds below 0; conditions hold above."""
 CONDITION_WORDS: Mapping[str, str] = {
     "semantic superiority": "semantic superiority",
     "conditional redundancy": "conditional redundancy",
-    "divergence, share of positions": "divergence everywhere",
+    EVERYWHERE: "divergence everywhere",
     "divergence, mean margin": "divergence on average",
-    "conclusion": "conclusion",
+    CONCLUSION: "conclusion",
 }
-"""Name of each condition in a figure, by its column, and of the conclusion."""
-EVERYWHERE = "divergence, share of positions"
-"""The condition whose value is a share of positions; all others are in nats."""
-CONCLUSION = "conclusion"
-"""The row of the conclusion, which holds below 0; conditions hold above."""
-
-
-def theorem_findings(notes: Sequence[object]) -> tuple[TheoremChecked, ...]:
-    """Return the findings about the theorem among the findings of probes."""
-    return tuple(note for note in notes if isinstance(note, TheoremChecked))
-
-
-def sources_sentence(findings: Sequence[TheoremChecked]) -> str:
-    """Say of several sources whose texts are easier to predict, and where the theorem applies."""
-    comparatives = {"yes": "easier", "no": "harder", "undecided": "neither easier nor harder"}
-    clauses = []
-    for conclusion, comparative in comparatives.items():
-        names = [finding.source for finding in findings if finding.conclusion == conclusion]
-        if names:
-            clauses.append(f"{join_words(names)} texts {comparative}")
-    applies = sum(map(_applies, findings))
-    return (
-        f"The retriever's model finds {join_words(clauses)} to predict than their originals; "
-        f"theorem 4.1 applies to {applies} of {len(findings)} sources."
-    )
-
-
-def _applies(finding: TheoremChecked) -> bool:
-    """Return whether every condition was checked and holds."""
-    return finding.is_complete and not finding.failed and not finding.undecided
-
-
-def theorem_meaning(findings: Sequence[TheoremChecked]) -> str:
-    """Say whether the theorem predicts a tilt, and that only an audit shows one."""
-    failing = [finding for finding in findings if finding.failed]
-    audit_hint = "Only an audit shows whom your ranker favours."
-    if all(map(_applies, findings)):
-        return (
-            "The conditions hold under which rewrites are easier to predict for a retriever's "
-            f"model. A ranker that responds to that may favour them. {audit_hint}"
-        )
-    if failing:
-        sources = ""
-        if len(findings) > 1:
-            sources = f" for {len(failing)} of {counted(len(findings), 'source', 'sources')}"
-        return (
-            f"The theorem makes no prediction{sources}, as its conditions do not hold. {audit_hint}"
-        )
-    return f"Whether the theorem applies here stays open. {audit_hint}"
-
-
-# The gaps of rankers between twins, and the properties that go with them, in words.
-#
-# Twins are versions of one text by two sources. A gap is the mean difference of their scores, in
-# standard deviations of a query's scores. An attribution says which properties of texts go with
-# it.
-
-
-def attributed_gaps(explanation: Explanation) -> tuple[GapAttributed, ...]:
-    """Return the gaps of an explanation, the clearest first."""
-    return tuple(sorted(explanation.attributed, key=_clearness, reverse=True))
-
-
-def _clearness(gap: GapAttributed) -> float:
-    """Return how many half-widths of its interval a gap is from 0; 0 without an interval."""
-    half_width = (gap.high - gap.low) / 2
-    if math.isnan(half_width) or not gap.gap:
-        return 0.0
-    return math.inf if half_width == 0 else abs(gap.gap) / half_width
-
-
-def attribution_meaning(gaps: Sequence[GapAttributed]) -> str:
-    """Say which properties of texts go with the gaps, and that this is no cause."""
-    shown_gaps = [gap for gap in gaps if gap.is_shown]
-    if not shown_gaps:
-        return "No gap between the sides is shown, so there is nothing to explain."
-    # Twins that a run retrieved are selected by their scores, which would bias an attribution.
-    examined_gaps = [gap for gap in shown_gaps if not gap.is_of_retrieved]
-    if not examined_gaps:
-        return (
-            "A gap is shown, but only among twins selected by score. Name the ranker (-r) instead "
-            "of its run to see which property goes with the gap."
-        )
-    properties = list(dict.fromkeys(chain.from_iterable(gap.with_gap for gap in examined_gaps)))
-    if not properties:
-        return "A gap is shown, but none of the properties examined is shown to go with it."
-    these = singular_or_plural(len(properties), "it", "these")
-    return (
-        f"Look at {join_words(properties)} first, as the gap goes with {these}. Only texts "
-        "edited on purpose would show whether that is the cause."
-    )
+"""Label in a figure of each condition of the theorem, by its name, and of the conclusion."""
 
 
 def probe_summary(result: ProbeResult) -> str:
@@ -170,3 +82,82 @@ def derived_words(result: ProbeResult) -> dict[str, Any]:
 def derived_part_words(part: ProbeFigure | ProbeTable) -> dict[str, Any]:
     """Return the findings of a figure or a table in words, which a file holds besides its data."""
     return {"says": findings_words(part.findings)}
+
+
+def attributed_gaps(explanation: Explanation) -> tuple[GapAttributed, ...]:
+    """Return the gaps of an explanation, the clearest first."""
+    return tuple(sorted(explanation.attributed, key=_clearness, reverse=True))
+
+
+def _clearness(gap: GapAttributed) -> float:
+    """Return how many half-widths of its interval a gap is from 0; 0 without an interval."""
+    half_width = (gap.high - gap.low) / 2
+    if math.isnan(half_width) or not gap.gap:
+        return 0.0
+    return math.inf if half_width == 0 else abs(gap.gap) / half_width
+
+
+def attribution_meaning(gaps: Sequence[GapAttributed]) -> str:
+    """Say which properties of texts go with the gaps, and that this is no cause."""
+    shown_gaps = [gap for gap in gaps if gap.is_shown]
+    if not shown_gaps:
+        return "No gap between the sides is shown, so there is nothing to explain."
+    # Twins that a run retrieved are selected by their scores, which would bias an attribution.
+    examined_gaps = [gap for gap in shown_gaps if not gap.is_of_retrieved]
+    if not examined_gaps:
+        return (
+            "A gap is shown, but only among twins selected by score. Name the ranker (-r) instead "
+            "of its run to see which property goes with the gap."
+        )
+    properties = list(dict.fromkeys(chain.from_iterable(gap.with_gap for gap in examined_gaps)))
+    if not properties:
+        return "A gap is shown, but none of the properties examined is shown to go with it."
+    these = singular_or_plural(len(properties), "it", "these")
+    return (
+        f"Look at {join_words(properties)} first, as the gap goes with {these}. Only texts "
+        "edited on purpose would show whether that is the cause."
+    )
+
+
+def theorem_findings(notes: Sequence[object]) -> tuple[TheoremChecked, ...]:
+    """Return the findings about the theorem among the findings of probes."""
+    return tuple(note for note in notes if isinstance(note, TheoremChecked))
+
+
+def sources_sentence(findings: Sequence[TheoremChecked]) -> str:
+    """Say of several sources whose texts are easier to predict, and where the theorem applies."""
+    comparatives = {"yes": "easier", "no": "harder", "undecided": "neither easier nor harder"}
+    clauses = []
+    for conclusion, comparative in comparatives.items():
+        names = [finding.source for finding in findings if finding.conclusion == conclusion]
+        if names:
+            clauses.append(f"{join_words(names)} texts {comparative}")
+    applies = sum(map(_theorem_applies, findings))
+    return (
+        f"The retriever's model finds {join_words(clauses)} to predict than their originals; "
+        f"theorem 4.1 applies to {applies} of {len(findings)} sources."
+    )
+
+
+def _theorem_applies(finding: TheoremChecked) -> bool:
+    """Return whether every condition was checked and holds."""
+    return finding.is_complete and not finding.failed and not finding.undecided
+
+
+def theorem_meaning(findings: Sequence[TheoremChecked]) -> str:
+    """Say whether the theorem predicts a tilt, and that only an audit shows one."""
+    failing = [finding for finding in findings if finding.failed]
+    audit_hint = "Only an audit shows whom your ranker favours."
+    if all(map(_theorem_applies, findings)):
+        return (
+            "The conditions hold under which rewrites are easier to predict for a retriever's "
+            f"model. A ranker that responds to that may favour them. {audit_hint}"
+        )
+    if failing:
+        sources = ""
+        if len(findings) > 1:
+            sources = f" for {len(failing)} of {counted(len(findings), 'source', 'sources')}"
+        return (
+            f"The theorem makes no prediction{sources}, as its conditions do not hold. {audit_hint}"
+        )
+    return f"Whether the theorem applies here stays open. {audit_hint}"

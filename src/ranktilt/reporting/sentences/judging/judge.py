@@ -3,14 +3,14 @@
 A judge, such as a language model, grades pairs of a query and a document, and is compared with
 humans. Its grade gap is the mean difference of its grades between twins, versions of one text by
 two sources. Systems are rankers that the grades evaluate; a family of them may be built on the
-judge's own model. An edit that makes no passage relevant, but raises its grade, fools the judge.
+judge's own model. An edit that makes no passage relevant, but raises its grade, fools the judge. A
+dose is a multiple of the length to which a passage is padded without new content.
 
 Agreement is measured by κ (of grades) and by Kendall's τ-b (of the order of systems).
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
@@ -45,46 +45,6 @@ from ranktilt.reporting.sentences.judging.standings import (
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 
-# Grades by length in words: whether a judge grades the same passage higher when it is longer.
-#
-# A dose is a multiple of the length, to which a passage is padded without new content.
-
-
-_SLOPE_MARGIN = 0.1
-"""Grades per doubling of the length that count as one margin, in which findings are sorted."""
-
-
-def dose_finding(doses: LengthDoses) -> Finding:
-    """Return the effect of length on a judge's grades as a finding; its size is in margins."""
-    return Finding(
-        kind="favours" if doses.is_shown else "inconclusive",
-        sentence=dose_sentence(doses),
-        size=abs(doses.slope) / _SLOPE_MARGIN,
-        run=doses.judge,
-        tone="warning" if doses.is_shown else "unsure",
-    )
-
-
-def dose_sentence(doses: LengthDoses) -> str:
-    """Say by how much a judge's grade changes when a passage becomes longer."""
-    slope = f"{signed(doses.slope, 2)} grades per doubling{_interval(doses)}"
-    mean_grades = join_words([rounded(dose.grade, 2) for dose in doses.grades])
-    multiples = join_words([f"{dose.dose}" for dose in doses.grades])
-    numbers = f"{slope}, mean {mean_grades} at {multiples} times the length"
-    if not doses.is_shown:
-        return f"{doses.judge}: no effect of length on its grades is shown: {numbers}"
-    higher = "higher" if doses.slope > 0 else "lower"
-    steps = "at every step" if doses.course in ("rising", "falling") else "though not at every step"
-    return f"{doses.judge} grades padded passages of grade 0 {higher}, {steps}: {numbers}"
-
-
-def _interval(doses: LengthDoses) -> str:
-    """Print the interval of the slope after its value; empty where there is none."""
-    if isnan(doses.low):
-        return ""
-    return f" [{signed(doses.low, 2)}, {signed(doses.high, 2)}]"
-
-
 PREFERENCE_TONES: dict[Favour, Tone] = {
     "favours": "first",
     "disfavours": "second",
@@ -107,6 +67,8 @@ _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconcl
 """Kind of a finding by the verdict on a grade gap; it is ``favours`` for all other verdicts."""
 _GAP_MARGIN_VALUE = 0.1
 """`GAP_MARGIN` as a number of grades."""
+_SLOPE_MARGIN = 0.1
+"""Grades per doubling of the length that count as one margin, by which findings are sorted."""
 _MOST_FAVOURS = 2
 """Most judges that favour a side and are named in the headline; it counts the others."""
 _MOST_AGREEMENTS = 3
@@ -141,12 +103,12 @@ def leading_finding(audit: JudgeAudit) -> Finding:
 
 
 def judge_findings(audit: JudgeAudit) -> tuple[Finding, ...]:
-    """Return the findings: which judge agrees best, then on sides, orders and agreement."""
+    """Return the findings: the best judge, sides, orders, length, confidence, tilts, agreement."""
     sides = _side_findings(audit)
     orders = [_order_finding(audit, agreement) for agreement in audit.rank_agreements]
     tilts = [Finding(kind="described", sentence=sentence) for sentence in _tilt_sentences(audit)]
     confidences = chain.from_iterable(map(confidence_findings, audit.calibrations))
-    doses = [dose_finding(doses) for doses in audit.length_doses]
+    doses = [_dose_finding(doses) for doses in audit.length_doses]
     agreements = [_agreement_finding(agreement) for agreement in audit.overall]
     if len(agreements) > _MOST_AGREEMENTS:
         agreements = []
@@ -261,6 +223,17 @@ def _order_finding(audit: JudgeAudit, agreement: RankAgreement) -> Finding:
     )
 
 
+def _dose_finding(doses: LengthDoses) -> Finding:
+    """Return the effect of length on a judge's grades as a finding; its size is in margins."""
+    return Finding(
+        kind="favours" if doses.is_shown else "inconclusive",
+        sentence=dose_sentence(doses),
+        size=abs(doses.slope) / _SLOPE_MARGIN,
+        run=doses.judge,
+        tone="warning" if doses.is_shown else "unsure",
+    )
+
+
 def _agreement_finding(agreement: Agreement) -> Finding:
     """Return a judge's agreement with humans as a finding; the larger κ comes first."""
     return Finding(
@@ -347,6 +320,26 @@ def order_sentence(audit: JudgeAudit, agreement: RankAgreement) -> str:
     )
 
 
+def dose_sentence(doses: LengthDoses) -> str:
+    """Say by how much a judge's grade changes when a passage becomes longer."""
+    slope = f"{signed(doses.slope, 2)} grades per doubling{_slope_interval(doses)}"
+    mean_grades = join_words([rounded(dose.grade, 2) for dose in doses.grades])
+    multiples = join_words([f"{dose.dose}" for dose in doses.grades])
+    numbers = f"{slope}, mean {mean_grades} at {multiples} times the length"
+    if not doses.is_shown:
+        return f"{doses.judge}: no effect of length on its grades is shown: {numbers}"
+    higher = "higher" if doses.slope > 0 else "lower"
+    steps = "at every step" if doses.course in ("rising", "falling") else "though not at every step"
+    return f"{doses.judge} grades padded passages of grade 0 {higher}, {steps}: {numbers}"
+
+
+def _slope_interval(doses: LengthDoses) -> str:
+    """Print the interval of the slope after its value; empty where there is none."""
+    if isnan(doses.low):
+        return ""
+    return f" [{signed(doses.low, 2)}, {signed(doses.high, 2)}]"
+
+
 def _tilt_sentences(audit: JudgeAudit) -> list[str]:
     """Say for each judge how many tilts differ from those under human grades."""
     sentences = []
@@ -367,9 +360,9 @@ def _tilt_sentences(audit: JudgeAudit) -> list[str]:
 def agreement_sentence(agreement: Agreement) -> str:
     """Say how far a judge agrees with humans, and whether it grades higher or lower."""
     kappa, gap = agreement.kappa, agreement.gap  # the gap is the mean of judge − human
-    if math.isnan(kappa.value) and agreement.pairs == 1:
+    if isnan(kappa.value) and agreement.pairs == 1:
         return f"{agreement.judge}: κ is undefined for a single pair"
-    if math.isnan(kappa.value):
+    if isnan(kappa.value):
         return (
             f"{agreement.judge}: κ is undefined, as one judge gives all {agreement.pairs:,} pairs "
             "the same grade"

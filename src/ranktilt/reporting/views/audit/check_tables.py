@@ -1,4 +1,13 @@
-"""The table of checks: p-values of an audit's answers by other tests, on which no verdict rests."""
+"""Tables that question an audit's answers: other tests of p, repeats, and errors of labels.
+
+- *Checks* are p-values of the same answers by other tests. No verdict rests on them.
+- *Repeats* are rankings of the same queries by one engine. The variance of each answer is split
+  into parts (queries, documents, error rates of labels, repeats), and a second table has the
+  standard error that other numbers of repeats would give.
+- A label says which group a document belongs to, and its *error rate* is the share of a group's
+  documents whose label names the other group. A table says how wrong labels would have to be to
+  explain each finding.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +33,71 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.numbers import decimal, number_cell, number_cells, p_value, with_commas
 
-# The tables of repeats, where the same engine ranked each query several times.
-#
-# The first splits the variance of each answer into parts: queries, documents, error rates of
-# labels, and repeats. The second has the standard error that other numbers of repeats would give.
-
-
 REPEATS_LEAD = (
     "Repeats are averaged within each query; they never count as more queries. The tables split "
     "the variance of each answer: what other queries, other documents and other repeats would "
     "change. More repeats take away the last part alone. Ranked lists on this page are those of "
     "the first repeat."
 )
+"""Lead of the section on repeats."""
+SENSITIVITY_LEAD = (
+    "Label errors that do not depend on rank only pull an answer toward neutral. Errors that are "
+    "more frequent in the first ranks than in the list can make a finding. The table shows how "
+    "much more often labels would have to be wrong there to explain each finding."
+)
+"""Lead of the section on errors of labels."""
+_TEST_MEANINGS = {
+    "sign flips": "sign flips exchange the sides of queries",
+    "exchanged labels": "exchanged labels exchange those of documents, alike in all queries",
+    "shuffled labels": "shuffled labels are dealt to the documents at random",
+}
+"""Explanation of each test of the table of checks, by its name."""
 # Hints of columns.
 _NEEDED = "Least number of repeats with which the present value would be decided."
 _RATES = "What other documents in the checked sample would change."
 _RANGE = "Smallest and largest answer of one repeat."
+_ONE_KIND = "Only one group is mistaken for the other."
+_BOTH_KINDS = "One group is mistaken more often, and the other as much less often."
+
+
+def check_table(audit: Audit) -> Table | None:
+    """Return the table of each answer's p and those of other tests; None where none was made."""
+    # The card repeats the primary Relative Δ, which is among the tilts.
+    card = [effect for effect in audit.card if not isinstance(effect.estimand, RelativeDelta)]
+    effects = [effect for effect in (*audit.tilts, *card) if effect.checks]
+    if not effects:
+        return None
+    tests = list(dict.fromkeys(chain.from_iterable(effect.checks for effect in effects)))
+    rows = []
+    for effect in effects:
+        checks = (number_cell(effect.checks.get(test, float("nan")), p_value) for test in tests)
+        groups = f"{effect.a} | {effect.b}"
+        cells = (Cell(effect.name), Cell(groups), number_cell(effect.p, p_value), *checks)
+        rows.append(Row(cells, (effect.run,)))
+    columns = (
+        name_column("question"),
+        name_column("groups"),
+        Column("p"),
+        *map(Column, tests),
+    )
+    return Table(
+        "Checks of p",
+        columns,
+        tuple(rows),
+        note=_check_note(tests),
+        group_titles=("run",),
+        collapsed=True,
+        audience="page",
+    )
+
+
+def _check_note(tests: Sequence[str]) -> str:
+    """Say how p was computed, and what each of the other tests does."""
+    meanings = "; ".join(meaning for test, meaning in _TEST_MEANINGS.items() if test in tests)
+    return (
+        "p is the level at which the interval first excludes the neutral value, before "
+        f"correction. Checks assume less, detect less and decide nothing: {meanings}."
+    )
 
 
 def _amount(row: RepeatComponents, value: float, *, sign: bool) -> str:
@@ -81,7 +139,7 @@ def _needed_cell(row: RepeatComponents) -> Cell:
     return Cell(with_commas(row.least_repeats), row.least_repeats)
 
 
-def _groups(row: RepeatComponents) -> str:
+def _group_names(row: RepeatComponents) -> str:
     """Name the groups that are compared; empty for effectiveness."""
     return "" if row.is_effectiveness else f"{row.a} | {row.b}"
 
@@ -89,7 +147,7 @@ def _groups(row: RepeatComponents) -> str:
 _ANSWER_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("ranker"), attrgetter("run")),
     (text_column("question"), attrgetter("question")),
-    (text_column("groups"), _groups),
+    (text_column("groups"), _group_names),
 )
 _RATE_COLUMN: ColumnSpec = (
     Column("error rates, %", hint=_RATES),
@@ -134,22 +192,6 @@ def repeat_tables(components: Sequence[RepeatComponents]) -> tuple[Table, Table]
     return shares, errors
 
 
-# The table of how wrong the labels of groups would have to be to explain each finding.
-#
-# A label says which group a document belongs to; an *error rate* is the share of a group's
-# documents whose label names the other group.
-
-
-SENSITIVITY_LEAD = (
-    "Label errors that do not depend on rank only pull an answer toward neutral. Errors that are "
-    "more frequent in the first ranks than in the list can make a finding. The table shows how "
-    "much more often labels would have to be wrong there to explain each finding."
-)
-# Hints of columns.
-_ONE_KIND = "Only one group is mistaken for the other."
-_BOTH_KINDS = "One group is mistaken more often, and the other as much less often."
-
-
 def _rate_difference_cell(difference: float) -> Cell:
     """Return the cell of a difference of error rates, in points.
 
@@ -170,7 +212,7 @@ def _both_kinds_cell(row: LabelSensitivity) -> Cell:
     return _rate_difference_cell(row.both_kinds)
 
 
-_COLUMNS: tuple[ColumnSpec, ...] = (
+_SENSITIVITY_COLUMNS: tuple[ColumnSpec, ...] = (
     (name_column("ranker"), attrgetter("run")),
     (text_column("favours"), attrgetter("a")),
     (text_column("over"), attrgetter("b")),
@@ -183,52 +225,4 @@ _COLUMNS: tuple[ColumnSpec, ...] = (
 def sensitivity_table(sensitivities: Sequence[LabelSensitivity]) -> Table:
     """Return the table with a row for each finding on Share@k, a group's share of k first ranks."""
     title = "Label errors that would explain a finding"
-    return make_table(title, sensitivities, _COLUMNS, collapsed=True)
-
-
-_MEANINGS = {
-    "sign flips": "sign flips exchange the sides of queries",
-    "exchanged labels": "exchanged labels exchange those of documents, alike in all queries",
-    "shuffled labels": "shuffled labels are dealt to the documents at random",
-}
-"""Explanation of each test, by its name."""
-
-
-def check_table(audit: Audit) -> Table | None:
-    """Return the table of each answer's p and those of other tests; None where none was made."""
-    # The card repeats the primary Relative Δ, which is among the tilts.
-    card = [effect for effect in audit.card if not isinstance(effect.estimand, RelativeDelta)]
-    effects = [effect for effect in (*audit.tilts, *card) if effect.checks]
-    if not effects:
-        return None
-    tests = list(dict.fromkeys(chain.from_iterable(effect.checks for effect in effects)))
-    rows = []
-    for effect in effects:
-        checks = (number_cell(effect.checks.get(test, float("nan")), p_value) for test in tests)
-        groups = f"{effect.a} | {effect.b}"
-        cells = (Cell(effect.name), Cell(groups), number_cell(effect.p, p_value), *checks)
-        rows.append(Row(cells, (effect.run,)))
-    columns = (
-        name_column("question"),
-        name_column("groups"),
-        Column("p"),
-        *map(Column, tests),
-    )
-    return Table(
-        "Checks of p",
-        columns,
-        tuple(rows),
-        note=_note(tests),
-        group_titles=("run",),
-        collapsed=True,
-        audience="page",
-    )
-
-
-def _note(tests: Sequence[str]) -> str:
-    """Say how p was computed, and what each of the other tests does."""
-    meanings = "; ".join(meaning for test, meaning in _MEANINGS.items() if test in tests)
-    return (
-        "p is the level at which the interval first excludes the neutral value, before "
-        f"correction. Checks assume less, detect less and decide nothing: {meanings}."
-    )
+    return make_table(title, sensitivities, _SENSITIVITY_COLUMNS, collapsed=True)

@@ -4,6 +4,10 @@ A *probe* measures a property of texts, such as their perplexity, and says how e
 from its twins in the *reference* (a twin is the version of the same document). *Effect sizes* are
 those differences in standard deviations (Hedges' g). An *attributed gap* is a difference in scores
 between two sides that was split into parts by the properties that go with it.
+
+*Theorem 4.1* (Dai et al., KDD 2024) concludes that rewrites are easier to predict for a language
+model than their originals, from conditions on the model's distributions. All are differences in
+nats per token.
 """
 
 from __future__ import annotations
@@ -59,19 +63,52 @@ from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check.text_features import effect_chart, effect_figure, effect_table
 from ranktilt.reporting.views.explain.gap_chart import ALL, GapMark, GapScale, gap_chart
 
-# The first figure of a page about theorem 4.1 (Dai et al., KDD 2024): its conclusion, conditions.
-#
-# The theorem concludes that rewrites are easier to predict for a language model than their
-# originals, from conditions on the model's distributions; all are differences in nats per token.
-
-
-_TONES: dict[str, Tone] = {"yes": "good", "no": "bad", "undecided": "unsure"}
-"""Tone by whether a condition holds."""
-_DIGITS = 3
+_CONDITION_TONES: dict[str, Tone] = {"yes": "good", "no": "bad", "undecided": "unsure"}
+"""Tone by whether a condition of the theorem holds."""
+_NATS_DIGITS = 3
 """Number of decimals of nats."""
+_SMALL_NUMBER = 0.1
+"""Size below which a number of a table needs more than two decimals."""
+_ALWAYS_PRINTED = 4
+"""Number of columns after the first that a narrow terminal never leaves out."""
 
 
-def theorem_chart(result: ProbeResult) -> Iterator[IntervalChart]:
+def view(explanation: Explanation) -> Document:
+    """Return the document of an explanation.
+
+    It first says what goes with a gap, or what differs most. Then it lists all differences by their
+    size, and after them what each probe measured.
+    """
+    effects = by_size(explanation)
+    subject = "Explanation of" if explanation.attributed else "Texts of"
+    return Document(
+        kind=titled(subject, explanation.spec),
+        headline=headline(explanation),
+        sentences=tuple(_sentences(explanation, effects)),
+        answer_first=True,
+        meaning=explanation_meaning(explanation),
+        first_figure=PageBlocks(make=partial(_first_figure, explanation, effects)),
+        next_steps=explanation_steps(explanation),
+        names=(explanation.reference, *explanation.sources),
+        sections=tuple(_sections(explanation, effects)),
+        legend=tuple(_legend(explanation)),
+    )
+
+
+def _first_figure(
+    explanation: Explanation, effects: Sequence[EffectSize]
+) -> Iterator[IntervalChart]:
+    """Draw the clearest gap and its parts, or else the largest differences."""
+    if explanation.attributed:
+        yield _attributed_chart(explanation, attributed_gaps(explanation)[0])
+        return
+    for result in explanation.results:
+        if not effects and result.probe == "theorem":
+            yield from _theorem_chart(result)
+    yield from effect_chart(effects, explanation.reference)
+
+
+def _theorem_chart(result: ProbeResult) -> Iterator[IntervalChart]:
     """Yield the chart of the conclusion and the conditions, the conclusion first.
 
     Of several sources the chart has the conclusion alone, for each of them.
@@ -109,63 +146,24 @@ def _conclusion_chart(rows: Sequence[Mapping[str, Any]], source_count: int) -> I
 def _condition_row(row: Mapping[str, Any], label: str) -> IntervalRow:
     """Return the row of a condition, with such a sign that the condition holds above 0.
 
-    That divergence holds everywhere is a share of positions, which has no place on the scale.
+    Divergence everywhere is a share of positions, so it has a text and no mark on the scale.
     """
     value, low, high = (float(row[field]) for field in ("value", "low", "high"))
     condition = str(row["condition"])
     if condition == CONCLUSION:  # rewrite − original, which the theorem says is below 0
         value, low, high = -value, -high, -low
-    text = f"{signed(value, _DIGITS)} [{signed(low, _DIGITS)}, {signed(high, _DIGITS)}]"
+    text = (
+        f"{signed(value, _NATS_DIGITS)} [{signed(low, _NATS_DIGITS)}, {signed(high, _NATS_DIGITS)}]"
+    )
     if condition == EVERYWHERE:
         text = f"at {percent(value)} % of positions"
         value = low = high = math.nan
     reading = IntervalReading(
         mark=IntervalMark(value=value, low=low, high=high),
         text=text,
-        tone=_TONES[str(row["holds"])],
+        tone=_CONDITION_TONES[str(row["holds"])],
     )
     return IntervalRow(label=label, readings=(reading,))
-
-
-_SMALL_NUMBER = 0.1
-"""Numbers below it need more than two decimals."""
-_ALWAYS_PRINTED = 4
-"""Number of columns after the first that a narrow terminal never leaves out."""
-
-
-def view(explanation: Explanation) -> Document:
-    """Return the document of an explanation.
-
-    It first says what goes with a gap, or what differs most. Then it lists all differences by their
-    size, and after them what each probe measured.
-    """
-    effects = by_size(explanation)
-    subject = "Explanation of" if explanation.attributed else "Texts of"
-    return Document(
-        kind=titled(subject, explanation.spec),
-        headline=headline(explanation),
-        sentences=tuple(_sentences(explanation, effects)),
-        answer_first=True,
-        meaning=explanation_meaning(explanation),
-        first_figure=PageBlocks(make=partial(_first_figure, explanation, effects)),
-        next_steps=explanation_steps(explanation),
-        names=(explanation.reference, *explanation.sources),
-        sections=tuple(_sections(explanation, effects)),
-        legend=tuple(_legend(explanation)),
-    )
-
-
-def _first_figure(
-    explanation: Explanation, effects: Sequence[EffectSize]
-) -> Iterator[IntervalChart]:
-    """Draw the clearest gap and its parts, or else the largest differences."""
-    if explanation.attributed:
-        yield _attributed_chart(explanation, attributed_gaps(explanation)[0])
-        return
-    for result in explanation.results:
-        if not effects and result.probe == "theorem":
-            yield from theorem_chart(result)
-    yield from effect_chart(effects, explanation.reference)
 
 
 def _attributed_chart(explanation: Explanation, attributed: GapAttributed) -> IntervalChart:
@@ -332,7 +330,7 @@ def _table_of_rows(result: ProbeResult) -> ProbeTable:
     """Return the rows of a probe that has no tables as a single table."""
     decimals = {}
     for column in result.rows[0]:
-        decimals[column] = _digits([row[column] for row in result.rows])
+        decimals[column] = _column_digits([row[column] for row in result.rows])
     return ProbeTable(title="Numbers", rows=tuple(result.rows), decimals=decimals, findings=())
 
 
@@ -419,7 +417,7 @@ def _legend(explanation: Explanation) -> Iterator[str]:
         )
 
 
-def _digits(column: Sequence[Any]) -> int:
+def _column_digits(column: Sequence[Any]) -> int:
     """Return the number of decimals that suits all numbers of a column.
 
     0 for whole numbers, 2 for others, 3 where some are small, and 4 where all are.
