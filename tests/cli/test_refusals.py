@@ -86,6 +86,7 @@ AUDIT = [
         "toy -r bm25 --stop-at-tilt 9 --card",
         "--card does not apply to a sequential audit; omit it or --stop-at-tilt",
     ),
+    ("toy -r bm25 --stop-at-tilt 9 --margin 3", "--margin does not apply to a sequential audit"),
     ("toy -r bm25 --stop-at-tilt 9 -r tfidf", "a sequential audit takes one ranker or live engine"),
     (
         "toy -r bm25 --stop-at-tilt 9 -m P@1 -m P@2",
