@@ -323,6 +323,18 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
     assert (code, "bm25 is undecided after 20 queries and " in out) == (0, True)
 
 
+def test_engine_may_fail_while_it_is_asked_for_a_tilt(cli: Cli, engine: tuple[str, ...]) -> None:
+    failure = "    if len(query) % 4 == 0:\n        raise OSError('down')\n"
+    Path("asked_engine.py").write_text(
+        ENGINE.replace("    found", f"{failure}    found", 1), "utf-8"
+    )
+    words = ("audit", *engine, "--stop-at-tilt", "10", "-m", "Share@1")
+    code, _, err = cli(*words)
+    assert code == 2
+    assert "max_failures=5 % allows 0 of 16: " in err
+    assert cli(*words, "--max-failures", "90").code == 0
+
+
 def test_demo_audits_bundled_collection_and_names_its_texts(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     code, out, err = cli(

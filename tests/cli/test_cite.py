@@ -41,6 +41,14 @@ def test_engines_are_compared_and_reported(cli: Cli, audits: list[Path], tmp_pat
     assert cli("report", saved, *audits, "-o", page).code == 0
 
 
+def test_file_of_queries_is_not_replaced(cli: Cli, audits: list[Path], tmp_path: Path) -> None:
+    queries = tmp_path / "queries.tsv"
+    files = ("--groups", f"{tmp_path}/pages.csv:id=url", "--queries", queries, "--json", queries)
+    result = cli("cite", tmp_path / "answers.jsonl", "--engine", "beta", *files)
+    assert result.code == 2
+    assert "queries.tsv: this file is read too" in result.err
+
+
 def test_audit_of_citations_is_explained(cli: Cli, audits: list[Path], tmp_path: Path) -> None:
     refused = cli("explain", audits[0])
     assert refused.code == 2
@@ -64,6 +72,8 @@ def test_audit_of_citations_is_explained(cli: Cli, audits: list[Path], tmp_path:
             "corrected where it is made",
         ),
         (["gate", "{beta}", "--label-errors", "ai:fpr=.1,fnr=.1"], "corrected where it is made"),
+        (["gate", "{beta}", "--max-failures", "5"], "--max-failures: an audit of citations takes"),
+        (["explain", "{beta}", "--text", "title"], "--text: an audit of citations is explained"),
         (["explain", "{beta}", "--by-factor"], "--by-factor reads answers, not their audit"),
         (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit, an audit of"),
         (["explain", "{beta}", "--attribution"], "--attribution: an audit of citations is"),

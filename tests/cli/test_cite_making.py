@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -356,6 +357,16 @@ def test_by_factor_agrees_for_saved_answers(versions_folder: Path, cli: Cli) -> 
     saved = cli("cite", "a.jsonl", "--groups", "versions", "--by-factor")
     assert saved.code == 0, saved.err
     assert saved.out.split("\n")[4].split()[1:] == done.out.split("\n")[4].split()[1:]
+    answers = Path("a.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = [
+        json.dumps({**json.loads(line), "engine": engine})
+        for line, engine in product(answers, ("alpha", "beta"))
+    ]
+    Path("b.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    chosen = ("--engine", "beta", "--groups", "versions", "--by-factor")
+    engine = cli("cite", "b.jsonl", *chosen)
+    assert engine.code == 0, engine.err
+    assert engine.out.split("\n")[4].split() == ["beta", *saved.out.split("\n")[4].split()[1:]]
     assert cli("report", "f.json", "-o", "r.html").code == 0
 
 

@@ -55,10 +55,11 @@ def test_labels_without_numbers_say_what_to_add(cli: Cli, pages: Path) -> None:
     labels = pages / "kinds.csv"
     shop_documents().select("id", "kind").rename({"id": "doc_id"}).write_csv(labels)
     words = ("--groups", labels, "--by", "kind", "--run", pages / "engine.trec")
-    code, _, err = cli("explain", *words)
+    code, _, err = cli("explain", *words, "--score-order", "score")
     assert code == 2
     assert f"{labels} has no column of numbers besides the labels; add a column" in err
-    command = f"ranktilt explain DIR --run {pages / 'engine.trec'} --groups {labels} --by kind"
+    run = f"--run {pages / 'engine.trec'} --score-order score"
+    command = f"ranktilt explain DIR {run} --groups {labels} --by kind"
     assert err.strip().endswith(f"or name a folder DIR with the texts: {command}")
 
 

@@ -45,6 +45,8 @@ def test_a_judge_is_audited_from_files_and_gated(files: Path, cli: Cli) -> None:
     assert "Do systems change places?" in page
     assert "Does a judge favour a family of systems?" in page
     assert cli("gate", "judge.json", "--min-tau", "0.99").code == 1
+    unread = refused(cli, "gate", "judge.json", "--max-failures", "5")
+    assert unread.startswith("--max-failures: an audit of judges takes --max-gap")
     passed = cli("gate", "judge.json", "--min-tau", "-1")
     assert (passed.code, "≥ -1" in passed.out) == (0, True)
 

@@ -280,6 +280,15 @@ def test_saved_run_has_the_tilt_that_was_promised(cli: Cli, bundled: Path) -> No
     )
 
 
+def test_gate_command_keeps_names_of_labels(cli: Cli, bundled: Path) -> None:
+    rt.ranker("bm25@20").rank(rt.bundled()).save("bm25.trec")
+    words = ("--run", "bm25.trec", "--name", "claude=ai", "-m", "Share@1", "--method", "interleave")
+    words += ("--set", "statistics.resamples=100", "--set", "mitigate.always=true")
+    code, _, err = cli("mitigate", bundled, *words, "--save-run", "mitigated.trec")
+    assert code == 0, err
+    assert "ranktilt audit bundled --run mitigated.trec --name claude=ai --primary" in err
+
+
 @pytest.mark.long
 def test_saved_run_keeps_results_below_the_corrected_ones(cli: Cli, bundled: Path) -> None:
     rt.ranker("bm25@50").rank(rt.bundled()).save("bm25.trec")

@@ -82,6 +82,8 @@ def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Se
     assert code == 0
     assert "4 pairs of 1 query: 8 prompts" in err
     assert "11 queries without a text or candidates, so not asked" in out
+    choices = ("--llm", "openai:tiny", "--save-decisions", folder / "candidates.trec")
+    assert "candidates.trec: this file is read too" in refused(cli, "pairwise", folder, *choices)
 
 
 def test_held_out_queries_alone_are_asked_about(

@@ -86,6 +86,7 @@ AUDIT = [
         "toy -r bm25 --stop-at-tilt 9 --card",
         "--card does not apply to a sequential audit; omit it or --stop-at-tilt",
     ),
+    ("toy -r bm25 --stop-at-tilt 9 --margin 3", "--margin does not apply to a sequential audit"),
     ("toy -r bm25 --stop-at-tilt 9 -r tfidf", "a sequential audit takes one ranker or live engine"),
     (
         "toy -r bm25 --stop-at-tilt 9 -m P@1 -m P@2",
@@ -167,7 +168,13 @@ EXPLAIN = [
         "toy --by-factor -r bm25 --adopters 0,half",
         "--adopters: expected points from 0 to 100, such as 10 or 10%; got half",
     ),
+    (
+        "toy --by-factor -r bm25 --reference human",
+        "--reference: --by-factor compares the levels of each factor; omit it",
+    ),
     ("toy --adopters 0,1", "--adopters needs --by-factor"),
+    ("toy --text title", "--text needs a ranker or an encoder: name one with -r or --encoder"),
+    ("--run run.trec --groups labels.tsv --split dev", "--split needs a collection DIR"),
     ("toy --probe theorem", "theorem 4.1 needs two or three language models"),
 ]
 MITIGATE = [
@@ -199,6 +206,7 @@ MITIGATE = [
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
     ("people --decisions d --pairs 3", "--pairs asks a model; omit it with --decisions"),
+    ("people --decisions d --max-failures 5", "--max-failures asks a model; omit it with"),
     (
         "people --llm openai:m --prompt pairwise-sensitive",
         "--prompt pairwise-sensitive needs an attribute, such as",
@@ -219,6 +227,7 @@ REPORT = [
     ("audit.json --figures f --layout paper", "paper is a table, not a figure; choose --format"),
     ("audit.json --figures f --no-texts", "--no-texts is for pages and tables"),
     ("audit.json -o r.html --query q1", "--query needs a table of texts: --layout dai-10"),
+    ("audit.json --layout paper --format csv --query q1", "--query needs a table of texts: "),
     ("audit.json --layout dai-10 --query q99", "unknown query 'q99' (valid: q1"),
     ("audit.json -o audit.json", "-o audit.json: this file is read too; choose another file"),
     ("audit.json cells.csv -o a.html", "cells.csv: expected a result of RankTilt as JSON"),

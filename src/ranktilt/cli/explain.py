@@ -1,7 +1,9 @@
 """``ranktilt explain``: how the texts of both sides differ, and what goes with a ranker's gap.
 
 A *gap* is how differently a ranker or a run treats the two sides: twins, which are versions of one
-text, or groups of documents without twins.
+text, or groups of documents without twins. A *probe* measures a property of texts. A *factor* is a
+property that a designed collection varies, such as length; its versions of a text differ in
+nothing else. An audit of citations has a gap too: between the citation rates of two sides.
 """
 
 from __future__ import annotations
@@ -35,9 +37,6 @@ if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
 
 
-# What ``ranktilt explain`` reads: a collection or labels, runs, rankers and an encoder.
-
-
 @resolve_types
 @Parameter(name="*", group=INPUT)
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +64,20 @@ class ExplainInputs(LabelOptions, SavedRunOptions):
         paths += [self.labels.path] if self.labels else []
         paths += [str(self.queries)] if self.queries is not None else []
         return [*collection_files(self.folder), *map(file_of, paths)]
+
+    def check(self) -> None:
+        """Refuse texts or labels that are missing, and options that nothing would read."""
+        if self.folder is None and self.ranker:
+            raise UserError(f"ranker {self.ranker[0]!r} needs texts: name a collection DIR")
+        if not (self.groups and self.run):
+            self.require_folder()
+        if self.folder is None and self.split is not None:
+            raise UserError("--split needs a collection DIR")
+        if self.text is not None and not (self.ranker or self.encoder):
+            raise UserError("--text needs a ranker or an encoder: name one with -r or --encoder")
+        if not self.run and (self.score_order or self.queries):
+            option = "--score-order" if self.score_order else "--queries"
+            raise UserError(f"{option} needs a run: --run FILE")
 
     def require_folder(self) -> Path:
         """Return the folder of the collection; refuse to go on without one."""
@@ -111,13 +124,12 @@ class ExplainInputs(LabelOptions, SavedRunOptions):
         words = ["ranktilt", "explain", "DIR"]
         for path in self.run or ():
             words += ["--run", str(path)]
+        words += ["--score-order", self.score_order] if self.score_order is not None else []
+        words += ["--queries", str(self.queries)] if self.queries is not None else []
         words += self.labels.words if self.labels else []
         words += ["--by", by] if by != "source" else []
         words += ["--reference", self.reference] if self.reference is not None else []
         return words
-
-
-# What ``ranktilt explain`` asks: about texts, a ranker's gap, or the factors of a design.
 
 
 @Parameter(name="*", group=QUESTION)
@@ -177,13 +189,18 @@ class ExplainQuestion:
                 "--by-factor examines no texts: omit --probe, --encoder, --attribution, --run and "
                 "--groups"
             )
+        unread = {
+            "--by": self.by != "source",
+            "--reference": inputs.reference,
+            "--name": inputs.name,
+            "--score-order": inputs.score_order,
+            "--queries": inputs.queries,
+        }
+        options.refuse_unread(unread, "--by-factor compares the levels of each factor; omit it")
 
     def check_gaps(self, inputs: ExplainInputs) -> None:
         """Refuse a question about a gap without a ranker or run, and rankers without a question."""
-        if inputs.folder is None and inputs.ranker:
-            raise UserError(f"ranker {inputs.ranker[0]!r} needs texts: name a collection DIR")
-        if not (inputs.groups and inputs.run):
-            inputs.require_folder()
+        inputs.check()
         if self.attribution and not (inputs.ranker or inputs.run):
             raise UserError(
                 "--attribution needs rankers or runs: name one or more with -r or --run"
@@ -193,9 +210,6 @@ class ExplainQuestion:
                 "-r needs a question: --attribution (which properties of the texts go with the "
                 "ranker's gap) or --by-factor; to examine an encoder's vectors: --encoder SPEC"
             )
-        if not inputs.run and (inputs.score_order or inputs.queries):
-            option = "--score-order" if inputs.score_order else "--queries"
-            raise UserError(f"{option} needs a run: --run FILE")
 
     def explain_factors(self, inputs: ExplainInputs) -> FactorEffects:
         """Measure what each factor of a designed collection causes, for each ranker."""
@@ -262,62 +276,6 @@ class ExplainQuestion:
         return [read_points(text, "--adopters", most=100, example=10) for text in texts]
 
 
-# ``ranktilt explain citations.json``: what goes with the gap between two sides' citations.
-
-
-def explain_audit_of_citations(
-    file: Path, inputs: ExplainInputs, question: ExplainQuestion, output: PageOutput
-) -> None:
-    """Explain an audit of citations with columns and texts of its pages.
-
-    Parameters
-    ----------
-    file : Path
-        The audit, as ``ranktilt cite --json`` saves it.
-    inputs, question : ExplainInputs, ExplainQuestion
-        Options of the verb, of which only ``--probe`` and those of labels are read; the others are
-        refused.
-    output : PageOutput
-        Where the result goes.
-    """
-    from ranktilt.citing.explain import explain_citations
-    from ranktilt.citing.result import CitationAudit
-
-    _refuse_unread(inputs, question)
-    label_file = inputs.labels
-    output.check(file, *([] if label_file is None else [file_of(label_file.path)]))
-    statistics = statistics_settings()
-    gaps = explain_citations(
-        CitationAudit.load(file),
-        label_file,
-        question.probe or None,
-        seed=statistics.seed,
-        correction=statistics.correction,
-    )
-    output.deliver(gaps)
-
-
-def _refuse_unread(inputs: ExplainInputs, question: ExplainQuestion) -> None:
-    """Refuse options that only a collection or a run could use."""
-    if question.by_factor:
-        raise UserError(
-            "--by-factor reads answers, not their audit: ranktilt cite ANSWERS --groups DIR "
-            "--by-factor, with the collection of versions in DIR"
-        )
-    unread = {
-        "--attribution": question.attribution,
-        "--adopters": question.adopters,
-        "--by": question.by != "source",
-        "-r": inputs.ranker,
-        "--run": inputs.run,
-        "--split": inputs.split,
-        "--encoder": inputs.encoder,
-        "--reference": inputs.reference,
-    }
-    reason = "an audit of citations is explained by --probe and the columns of --groups alone"
-    options.refuse_unread(unread, reason)
-
-
 @verb(
     "explain",
     "explain DIR -o texts.html",
@@ -355,7 +313,7 @@ def explain(
     """
     inputs = replace(inputs, folder=folder)
     if folder is not None and folder.is_file() and is_citation_audit(folder):
-        explain_audit_of_citations(folder, inputs, question, output)
+        _explain_citations(folder, inputs, question, output)
         return
     output.check(*inputs.files)
     if question.is_about_factors:
@@ -386,3 +344,52 @@ def explain(
             raise
         command = shlex.join(inputs.words_with_texts(question.by))
         raise UserError(f"{error}; or name a folder DIR with the texts: {command}") from error
+
+
+def _explain_citations(
+    file: Path, inputs: ExplainInputs, question: ExplainQuestion, output: PageOutput
+) -> None:
+    """Explain an audit of citations (`file`) with columns and texts of its pages.
+
+    Of the verb's options, only ``--probe``, those of labels and those of the output are read; the
+    others are refused.
+    """
+    from ranktilt.citing.explain import explain_citations
+    from ranktilt.citing.result import CitationAudit
+
+    _refuse_options_of_rankings(inputs, question)
+    label_file = inputs.labels
+    output.check(file, *([] if label_file is None else [file_of(label_file.path)]))
+    statistics = statistics_settings()
+    gaps = explain_citations(
+        CitationAudit.load(file),
+        label_file,
+        question.probe or None,
+        seed=statistics.seed,
+        correction=statistics.correction,
+    )
+    output.deliver(gaps)
+
+
+def _refuse_options_of_rankings(inputs: ExplainInputs, question: ExplainQuestion) -> None:
+    """Refuse options that only a collection, a ranker or a run could use."""
+    if question.by_factor:
+        raise UserError(
+            "--by-factor reads answers, not their audit: ranktilt cite ANSWERS --groups DIR "
+            "--by-factor, with the collection of versions in DIR"
+        )
+    unread = {
+        "--attribution": question.attribution,
+        "--adopters": question.adopters,
+        "--by": question.by != "source",
+        "-r": inputs.ranker,
+        "--run": inputs.run,
+        "--score-order": inputs.score_order,
+        "--queries": inputs.queries,
+        "--split": inputs.split,
+        "--encoder": inputs.encoder,
+        "--text": inputs.text,
+        "--reference": inputs.reference,
+    }
+    reason = "an audit of citations is explained by --probe and the columns of --groups alone"
+    options.refuse_unread(unread, reason)

@@ -1,4 +1,8 @@
-"""``ranktilt gate``: pass or fail an audit, for continuous integration."""
+"""``ranktilt gate``: pass or fail an audit, for continuous integration.
+
+Each kind of audit takes limits of its own, and refuses those of the others. A limit may also be on
+the change since an earlier audit, the *baseline*.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,10 @@ if TYPE_CHECKING:
     from ranktilt.judging.result import JudgeAudit
     from ranktilt.measures.margin import Margin
 
+Inconclusive = Literal["fail", "pass"]
+"""Whether an inconclusive check fails or passes."""
 
-# Options of ``ranktilt gate``: limits of rankers and judges, and the runs they apply to.
+# ---- options ------------------------------------------------------------------------------------
 
 
 @Parameter(name="*", group=QUESTION)
@@ -79,7 +85,6 @@ class GateLimits:
             converter=percentage,
         ),
     ] = None
-
     label_errors: options.LabelErrors = None
 
     def tilt_margin(self) -> Margin | None:
@@ -152,7 +157,6 @@ class JudgeLimits:
             validator=Number(gte=-1, lte=1),
         ),
     ] = None
-
     max_shift: Annotated[
         float | None,
         Parameter(
@@ -170,9 +174,6 @@ class JudgeLimits:
             "--min-tau": self.min_tau,
             "--max-shift": self.max_shift,
         }
-
-
-# Files that ``ranktilt gate`` may write besides those of every verb: JUnit XML, and a summary.
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -215,8 +216,118 @@ class GateFiles:
         return result.exit_code
 
 
-Inconclusive = Literal["fail", "pass"]
-"""Whether an inconclusive check fails or passes."""
+# ---- the decision, for each kind of audit -------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRequest:
+    """The limits of a gate, and the part of an audit that they apply to.
+
+    Limits and pairs are parsed before the audit is read, so that a typing error is reported first.
+    """
+
+    limits: GateLimits
+    """Limits of tilt and effectiveness."""
+    max_tilt: Margin | None
+    """Largest tilt in either direction, in points or ranks: ``limits.max_tilt``, parsed."""
+    selection: GateSelection
+    """Measures, runs and groups that the limits apply to."""
+    pairs: list[Pair] | None
+    """Pairs of groups: ``selection.pair``, parsed; None for all pairs."""
+    judge_limits: JudgeLimits
+    """Limits of a judge's grades."""
+    inconclusive: Inconclusive
+    """Whether an inconclusive check fails or passes."""
+    max_failures: float | None
+    """Percentage of a language model's answers that may be unreadable."""
+
+    def gate_judges(self, audit: JudgeAudit) -> Gate:
+        """Gate an audit of judges; refuse the limits of rankers."""
+        from ranktilt.judging.gate import DriftLimits, gate_judges
+
+        limits, statistics = self.limits, statistics_settings()
+        limits_of_rankers = {
+            "--max-tilt": limits.max_tilt,
+            "--label-errors": limits.label_errors,
+            "--max-failures": self.max_failures,
+            **self.selection.typed(),
+        }
+        reason = (
+            "an audit of judges takes --max-gap, --min-tau, and with --baseline --max-loss, "
+            "--max-shift and --min-effect"
+        )
+        options.refuse_unread(limits_of_rankers, reason)
+        drift = DriftLimits(
+            baseline=None if limits.baseline is None else type(audit).load(limits.baseline),
+            min_effect=limits.min_effect,
+            max_loss=limits.max_loss,
+            max_shift=self.judge_limits.max_shift,
+            max_left_out=limits.max_left_out,
+        )
+        return gate_judges(
+            audit,
+            max_gap=self.judge_limits.max_gap,
+            min_tau=self.judge_limits.min_tau,
+            drift=drift,
+            inconclusive=self.inconclusive,
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+        )
+
+    def gate_citations(self, audit: CitationAudit) -> Gate:
+        """Gate an audit of citations; refuse every limit but --max-tilt."""
+        from ranktilt.citing.gate import gate_citations
+
+        options.refuse_unread({"--label-errors": self.limits.label_errors}, options.CITE_CORRECTS)
+        self._refuse_all_but_tilt("an audit of citations takes --max-tilt")
+        return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
+
+    def gate_experiment(self, experiment: ContextExperiment) -> Gate:
+        """Gate an experiment with twins or labels in prompts; refuse every limit but --max-tilt."""
+        from ranktilt.citing.experiment.gate import gate_experiment
+
+        self._refuse_all_but_tilt("an experiment with contexts takes --max-tilt")
+        return gate_experiment(experiment, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
+
+    def _refuse_all_but_tilt(self, reason: str) -> None:
+        """Refuse every limit that was typed but --max-tilt."""
+        typed = {
+            **self.limits.typed(),
+            **self.selection.typed(),
+            **self.judge_limits.typed(),
+            "--max-failures": self.max_failures,
+        }
+        del typed["--max-tilt"]
+        options.refuse_unread(typed, reason)
+
+    def gate_rankers(self, audit: Audit | SourceAudits) -> Gate:
+        """Gate an audit of rankers, alone or against an earlier one; refuse limits of judges."""
+        from ranktilt.auditing.gate.gate import gate as gate_audit
+
+        reason = "it needs an audit of judges (ranktilt judge --json)"
+        options.refuse_unread(self.judge_limits.typed(), reason)
+        limits = self.limits
+        # The earlier result is of the same kind: an audit, or audits of several sources.
+        earlier: Any = None if limits.baseline is None else type(audit).load(limits.baseline)
+        for result in (audit, earlier):
+            if result is not None:
+                require_answers(result.spec.get("runs", ()), self.max_failures)
+        statistics = statistics_settings()
+        return gate_audit(
+            audit,
+            max_tilt=self.max_tilt,
+            measures=self.selection.measure or None,
+            runs=self.selection.run_name or None,
+            pairs=self.pairs,
+            baseline=earlier,
+            min_effect=limits.min_effect,
+            max_loss=limits.max_loss,
+            max_left_out=limits.max_left_out,
+            inconclusive=self.inconclusive,
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+            label_errors=limits.label_errors,
+        )
 
 
 @verb(
@@ -286,105 +397,3 @@ def gate(
     else:
         decision = request.gate_rankers(result)
     return files.deliver(decision, output)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GateRequest:
-    """The limits of a gate, and the part of an audit that they apply to."""
-
-    limits: GateLimits
-    """Limits of tilt and effectiveness."""
-    max_tilt: Margin | None
-    """Largest tilt in either direction, in points or ranks: ``limits.max_tilt``, parsed."""
-    selection: GateSelection
-    """Measures, runs and groups that the limits apply to."""
-    pairs: list[Pair] | None
-    """Pairs of groups: ``selection.pair``, parsed; None for all pairs."""
-    judge_limits: JudgeLimits
-    """Limits of a judge's grades."""
-    inconclusive: Inconclusive
-    """Whether an inconclusive check fails or passes."""
-    max_failures: float | None
-    """Percentage of a language model's answers that may be unreadable."""
-
-    def gate_judges(self, audit: JudgeAudit) -> Gate:
-        """Gate an audit of judges; refuse the limits of rankers."""
-        from ranktilt.judging.gate import DriftLimits, gate_judges
-
-        limits, statistics = self.limits, statistics_settings()
-        limits_of_rankers = {
-            "--max-tilt": limits.max_tilt,
-            "--label-errors": limits.label_errors,
-            **self.selection.typed(),
-        }
-        reason = (
-            "an audit of judges takes --max-gap, --min-tau, and with --baseline --max-loss, "
-            "--max-shift and --min-effect"
-        )
-        options.refuse_unread(limits_of_rankers, reason)
-        drift = DriftLimits(
-            baseline=None if limits.baseline is None else type(audit).load(limits.baseline),
-            min_effect=limits.min_effect,
-            max_loss=limits.max_loss,
-            max_shift=self.judge_limits.max_shift,
-            max_left_out=limits.max_left_out,
-        )
-        return gate_judges(
-            audit,
-            max_gap=self.judge_limits.max_gap,
-            min_tau=self.judge_limits.min_tau,
-            drift=drift,
-            inconclusive=self.inconclusive,
-            resamples=statistics.resamples,
-            seed=statistics.seed,
-        )
-
-    def gate_citations(self, audit: CitationAudit) -> Gate:
-        """Gate an audit of citations; refuse every limit but --max-tilt."""
-        from ranktilt.citing.gate import gate_citations
-
-        options.refuse_unread({"--label-errors": self.limits.label_errors}, options.CITE_CORRECTS)
-        self._refuse_all_but_tilt("an audit of citations takes --max-tilt")
-        return gate_citations(audit, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
-
-    def gate_experiment(self, experiment: ContextExperiment) -> Gate:
-        """Gate an experiment with twins or labels in prompts; refuse every limit but --max-tilt."""
-        from ranktilt.citing.experiment.gate import gate_experiment
-
-        self._refuse_all_but_tilt("an experiment with contexts takes --max-tilt")
-        return gate_experiment(experiment, max_tilt=self.max_tilt, inconclusive=self.inconclusive)
-
-    def _refuse_all_but_tilt(self, reason: str) -> None:
-        """Refuse every limit that was typed but --max-tilt."""
-        typed = {**self.limits.typed(), **self.selection.typed(), **self.judge_limits.typed()}
-        del typed["--max-tilt"]
-        options.refuse_unread(typed, reason)
-
-    def gate_rankers(self, audit: Audit | SourceAudits) -> Gate:
-        """Gate an audit of rankers, alone or against an earlier one; refuse limits of judges."""
-        from ranktilt.auditing.gate.gate import gate as gate_audit
-
-        reason = "it needs an audit of judges (ranktilt judge --json)"
-        options.refuse_unread(self.judge_limits.typed(), reason)
-        limits = self.limits
-        # The earlier result is of the same kind: an audit, or audits of several sources.
-        earlier: Any = None if limits.baseline is None else type(audit).load(limits.baseline)
-        for result in (audit, earlier):
-            if result is not None:
-                require_answers(result.spec.get("runs", ()), self.max_failures)
-        statistics = statistics_settings()
-        return gate_audit(
-            audit,
-            max_tilt=self.max_tilt,
-            measures=self.selection.measure or None,
-            runs=self.selection.run_name or None,
-            pairs=self.pairs,
-            baseline=earlier,
-            min_effect=limits.min_effect,
-            max_loss=limits.max_loss,
-            max_left_out=limits.max_left_out,
-            inconclusive=self.inconclusive,
-            resamples=statistics.resamples,
-            seed=statistics.seed,
-            label_errors=limits.label_errors,
-        )

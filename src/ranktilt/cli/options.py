@@ -119,10 +119,6 @@ Reference = Annotated[
 Folder = Annotated[
     Path, Parameter(name="DIR", help="A collection in the layout of BEIR, Cocktail or the papers.")
 ]
-AnyCollection = Annotated[
-    Path,
-    Parameter(name="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID."),
-]
 CollectionOrFile = Annotated[
     Path,
     Parameter(

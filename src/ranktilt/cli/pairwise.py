@@ -1,7 +1,8 @@
 """``ranktilt pairwise``: which of two documents a language model chooses, in both orders.
 
 A *choice* is the document of a pair that the model calls more relevant. A pair has a document of
-either side: the protected group, and all other groups.
+either side: the protected group, and all other groups. Choices come from a model or from a file of
+stored ones. A *candidate* is a document that may be in a pair.
 """
 
 from __future__ import annotations
@@ -41,75 +42,9 @@ if TYPE_CHECKING:
     from ranktilt.data.runs.run import Run
     from ranktilt.rankers.llm.pairwise import Pairwise
 
-
-# What ``ranktilt pairwise`` asks of the choices: which groups to compare, and how to count.
-
-
-@Parameter(name="*", group=QUESTION)
-@dataclass(frozen=True, kw_only=True)
-class PairwiseQuestion:
-    """The two groups of documents, and how choices between them are counted."""
-
-    by: Annotated[
-        str,
-        Parameter(
-            help="Column to group documents by (default: source).",
-            metavar="COLUMN",
-        ),
-    ] = "source"
-    protected: options.Protected = None
-    count_rule: Annotated[
-        Literal["both-agree", "each"],
-        Parameter(
-            help="Count pairs on which both orders agree (default), or each answer.", group=SELDOM
-        ),
-    ] = "both-agree"
-    margin: Annotated[
-        float | None,
-        Parameter(
-            help="Shares within this many points of 50 % count as level (default: 5).",
-            metavar="X",
-            group=STATISTICS,
-            validator=Number(lte=50),
-            converter=points,
-        ),
-    ] = None
-
-    def audit(
-        self, collection: Collection, decisions: Decisions, query_ids: Sequence[str] | None
-    ) -> PairwiseAudit:
-        """Compute which group is chosen more often.
-
-        Parameters
-        ----------
-        collection : Collection
-            Queries and documents.
-        decisions : Decisions
-            The choice for each pair, in both orders.
-        query_ids : sequence of str or None
-            Queries to count; None for all.
-        """
-        from ranktilt.auditing.pairwise.audit import pairwise
-
-        statistics = statistics_settings()
-        return pairwise(
-            collection,
-            decisions,
-            queries=query_ids,
-            count_rule=self.count_rule,
-            margin=margin_of_shares(self.margin),
-            resamples=statistics.resamples,
-            seed=statistics.seed,
-            correction=statistics.correction,
-        )
-
-
-# Where the choices of ``ranktilt pairwise`` come from: a language model, or a file of them.
-
-
-PROMPT = "pairwise-neutral"
-"""Name of the prompt that is used by default."""
-PAIRS = 20
+_PROMPT = "pairwise-neutral"
+"""Name of the default prompt."""
+_PAIRS = 20
 """Pairs per query and kind by default; the kinds are relevant and not relevant documents."""
 
 
@@ -177,11 +112,10 @@ class ChoiceOptions:
         Parameter(help="Save all choices as JSON lines.", metavar="FILE", group=OUTPUT),
     ] = None
 
-    @property
-    def files(self) -> list[Path]:
-        """Files that are read."""
-        files = (self.decisions, self.candidates, self.queries)
-        return [file for file in files if file is not None]
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files that are read; `folder` is that of the collection."""
+        files = (self.decisions, self._candidates_file(folder), self.queries)
+        return [*collection_files(folder), *(file for file in files if file is not None)]
 
     def check(self) -> None:
         """Refuse options that do not go together."""
@@ -196,6 +130,7 @@ class ChoiceOptions:
             text=self.text,
             candidates=self.candidates,
             score_order=self.score_order,
+            max_failures=self.max_failures,
             save_decisions=self.save_decisions,
             dry_run=self.dry_run,
             price=self.price,
@@ -221,7 +156,7 @@ class ChoiceOptions:
         ranker = read_rankers(
             [f"pairwise:{_without_answer_length(self.llm)}"],
             preset,
-            prompt=self.prompt or preset_options.get("prompt", PROMPT),
+            prompt=self.prompt or preset_options.get("prompt", _PROMPT),
             attribute=self.attribute,
             text=self.text,
             max_failures=self.max_failures,
@@ -263,7 +198,7 @@ class ChoiceOptions:
         return draw_pairs(
             collection,
             sides,
-            pairs=self.pairs or PAIRS,
+            pairs=self.pairs or _PAIRS,
             seed=statistics_settings().seed,
             candidates=self._read_candidates(folder),
             queries=query_ids,
@@ -271,36 +206,77 @@ class ChoiceOptions:
 
     def _read_candidates(self, folder: Path) -> Run | None:
         """Return the run whose documents are paired; None for all documents."""
-        from ranktilt.data.builders import CANDIDATES
         from ranktilt.data.runs.run import Run
 
-        file = self.candidates
-        if file is None and (folder / CANDIDATES).is_file():
-            file = folder / CANDIDATES
+        file = self._candidates_file(folder)
         return None if file is None else Run.load(file, score_order=self.score_order)
 
+    def _candidates_file(self, folder: Path) -> Path | None:
+        """Return the file of this run: that of ``--candidates``, or the collection's."""
+        from ranktilt.data.builders import CANDIDATES
 
-def _without_answer_length(llm: str) -> str:
-    """Return the text of a model without ``max_tokens``, which the length of a choice decides.
-
-    A typed ``max_tokens`` is refused. In a section of ranktilt.toml, which other commands read
-    too, it is left out with a note.
-    """
-    from ranktilt.spec import parse_stages
-
-    reason = "pairwise allows as many tokens as a choice takes"
-    if any("max_tokens" in stage.options for stage in parse_stages(llm)):
-        raise UserError(f"--llm {llm}: omit max_tokens: {reason}")
-    text = language_model_text(llm)
-    (model, *later_stages) = parse_stages(text)
-    if "max_tokens" not in model.options:
-        return text
-    note(f"--llm {llm}: max_tokens of [llm.{llm.partition('(')[0]}] is not used: {reason}")
-    options_left = {name: value for name, value in model.options.items() if name != "max_tokens"}
-    return ">>".join(map(str, [replace(model, options=options_left), *later_stages]))
+        if self.candidates is None and (folder / CANDIDATES).is_file():
+            return folder / CANDIDATES
+        return self.candidates
 
 
-# The pairs that a language model is asked about: their price, and its choices.
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True, kw_only=True)
+class PairwiseQuestion:
+    """The two groups of documents, and how choices between them are counted."""
+
+    by: Annotated[
+        str,
+        Parameter(
+            help="Column to group documents by (default: source).",
+            metavar="COLUMN",
+        ),
+    ] = "source"
+    protected: options.Protected = None
+    count_rule: Annotated[
+        Literal["both-agree", "each"],
+        Parameter(
+            help="Count pairs on which both orders agree (default), or each answer.", group=SELDOM
+        ),
+    ] = "both-agree"
+    margin: Annotated[
+        float | None,
+        Parameter(
+            help="Shares within this many points of 50 % count as level (default: 5).",
+            metavar="X",
+            group=STATISTICS,
+            validator=Number(lte=50),
+            converter=points,
+        ),
+    ] = None
+
+    def audit(
+        self, collection: Collection, decisions: Decisions, query_ids: Sequence[str] | None
+    ) -> PairwiseAudit:
+        """Compute which group is chosen more often.
+
+        Parameters
+        ----------
+        collection : Collection
+            Queries and documents.
+        decisions : Decisions
+            The choice for each pair, in both orders.
+        query_ids : sequence of str or None
+            Queries to count; None for all.
+        """
+        from ranktilt.auditing.pairwise.audit import pairwise
+
+        statistics = statistics_settings()
+        return pairwise(
+            collection,
+            decisions,
+            queries=query_ids,
+            count_rule=self.count_rule,
+            margin=margin_of_shares(self.margin),
+            resamples=statistics.resamples,
+            seed=statistics.seed,
+            correction=statistics.correction,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,11 +340,7 @@ def pairwise(
 
     choices.check()
     prices = options.read_price(choices.price, dry_run=choices.dry_run)
-    output.check(
-        *collection_files(folder),
-        *choices.files,
-        also={"--save-decisions": choices.save_decisions},
-    )
+    output.check(*choices.files(folder), also={"--save-decisions": choices.save_decisions})
     ranker = choices.ranker(preset)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, question.by, question.protected)
@@ -384,3 +356,23 @@ def pairwise(
         decisions = request.ask()
     result = question.audit(collection, decisions, query_ids)
     output.deliver(result, {choices.save_decisions: decisions.contents})
+
+
+def _without_answer_length(llm: str) -> str:
+    """Return the text of a model without ``max_tokens``, which the length of a choice decides.
+
+    A typed ``max_tokens`` is refused. In a section of ranktilt.toml, which other commands read
+    too, it is left out with a note.
+    """
+    from ranktilt.spec import parse_stages
+
+    reason = "pairwise allows as many tokens as a choice takes"
+    if any("max_tokens" in stage.options for stage in parse_stages(llm)):
+        raise UserError(f"--llm {llm}: omit max_tokens: {reason}")
+    text = language_model_text(llm)
+    (model, *later_stages) = parse_stages(text)
+    if "max_tokens" not in model.options:
+        return text
+    note(f"--llm {llm}: max_tokens of [llm.{llm.partition('(')[0]}] is not used: {reason}")
+    options_left = {name: value for name, value in model.options.items() if name != "max_tokens"}
+    return ">>".join(map(str, [replace(model, options=options_left), *later_stages]))

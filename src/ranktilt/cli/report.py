@@ -1,4 +1,8 @@
-"""``ranktilt report``: a page people look at, and the papers' tables and figures."""
+"""``ranktilt report``: a page people look at, and the papers' tables and figures.
+
+A *layout* is the form of a table or figure as a paper prints it: ``dai-1`` is Table 1 of Dai et al.
+(KDD 2024), and ``paper`` stands for all tables. A *source* is who wrote a document, such as human.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,6 @@ from ranktilt.cli.output import ENDINGS, check_ending, check_paths, print_result
 from ranktilt.data.files import require_place, write_files
 from ranktilt.errors import UserError, join_words
 
-# Which formats, layouts and files of ``ranktilt report`` go together.
-
-
 Format = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]
 """Any format of a report; ``html`` is a page."""
 TABLES: tuple[Format, ...] = ("latex", "markdown", "csv")
@@ -30,119 +31,10 @@ FIGURES: tuple[Format, ...] = ("svg", "pdf", "png")
 """Formats of a paper's figures."""
 
 
-def format_of(output: Path | None, layout: str | None, figures: Path | None) -> Format:
-    """Return the format where none is typed.
-
-    Figures are SVG. Without a layout the format is a page, with a layout the format of a table
-    that the ending of `output` names, or Markdown.
-    """
-    if figures is not None:
-        return "svg"
-    if layout is None:
-        return "html"
-    ending = "" if output is None else output.suffix.lower()
-    if ending in (".html", ".htm"):
-        raise UserError(
-            f"{output}: a page has no layout; name a .tex, .md or .csv file for the table, or omit "
-            "--layout"
-        )
-    for table_format in TABLES:
-        if ending in ENDINGS[table_format]:
-            return table_format
-    return "markdown"
-
-
-def shows_texts(layout: str | None) -> bool:
-    """Tell whether a layout has queries and documents; all tables together (None) have."""
-    from ranktilt.reporting.layouts.layout import PAPER, layouts
-
-    return layout in (None, PAPER) or layouts()[layout].texts > 0
-
-
-def require_layout(name: str) -> None:
-    """Refuse an unknown layout."""
-    from ranktilt.reporting.layouts.layout import PAPER, layout_named
-
-    if name != PAPER:
-        layout_named(name)
-
-
-def _check_layout(name: str, format: Format) -> None:
-    """Refuse a format that a layout does not have."""
-    from ranktilt.reporting.layouts.layout import PAPER, layouts
-
-    if format in TABLES or (format in FIGURES and name != PAPER and layouts()[name].is_figure):
-        return
-    if format in FIGURES:
-        raise UserError(f"{name} is a table, not a figure; choose --format latex, markdown or csv")
-    raise UserError(f"a layout is not a page ({format}); choose --format latex, markdown or csv")
-
-
-def check_figures(format: Format, folder: Path | None, output: Path | None) -> None:
-    """Refuse figures in a format of tables, and a format of figures without a folder for them.
-
-    `folder` is where ``--figures`` draws, and `output` the file of ``-o``.
-    """
-    if folder is None:
-        if format in FIGURES:
-            raise UserError(f"{format} is a format for figures; name a folder: --figures DIR")
-        return
-    if format not in FIGURES:
-        raise UserError(f"--figures draws {join_words(FIGURES, 'or')}, not {format}")
-    if output is not None:
-        raise UserError("--figures writes only figures; omit -o")
-    require_place(folder / f"figure.{format}")
-
-
-def check_output(
-    format: Format,
-    output: Path | None,
-    layout: str | None,
-    files: Sequence[Path],
-    *,
-    no_texts: bool,
-) -> None:
-    """Refuse what cannot be written, before a result is read.
-
-    Parameters
-    ----------
-    format : str
-        The format to write.
-    output : Path or None
-        The file of ``-o``; None for standard output.
-    layout : str or None
-        The table or figure of a paper; None for a page, or for all of a paper's figures.
-    files : sequence of Path
-        The results to read, which the output may not replace.
-    no_texts : bool
-        Whether ``--no-texts`` is typed.
-    """
-    if layout is not None:
-        _check_layout(layout, format)
-    if no_texts and format in FIGURES:
-        raise UserError("--no-texts is for pages and tables; figures hold no texts")
-    if output is None:
-        if format == "html" and sys.stdout.isatty():
-            raise UserError("the page needs a file: -o report.html")
-        return
-    check_paths({"-o": output}, inputs=files)
-    hint = ""
-    for table_format in TABLES:
-        if output.suffix.lower() in ENDINGS[table_format]:
-            hint = f"; --format {table_format} makes {output.suffix} files"
-    check_ending(output, format, hint=hint)
-
-
-# Options of ``ranktilt report``: where it writes, in which format, and with which texts.
-
-
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """The file or folder to write, its format, and what it shows.
-
-    A *layout* is the form of a table or figure as a paper prints it.
-    """
+    """The file or folder to write, its format, and what it shows."""
 
     output: Annotated[
         Path | None,
@@ -190,14 +82,25 @@ class ReportOptions:
         ),
     ] = False
 
-    def check_layout(self) -> None:
-        """Refuse an unknown layout."""
-        if self.layout is not None:
-            require_layout(self.layout)
-
     def format_in_force(self) -> Format:
-        """Return the format that is typed, or else that of the file's ending."""
-        return self.format or format_of(self.output, self.layout, self.figures)
+        """Return the format that is typed; otherwise that of what is written.
+
+        Figures are SVG. Without a layout the format is a page, with a layout the format of a table
+        that the ending of the file names, or Markdown.
+        """
+        if self.format is not None:
+            return self.format
+        if self.figures is not None:
+            return "svg"
+        if self.layout is None:
+            return "html"
+        ending = "" if self.output is None else self.output.suffix.lower()
+        if ending in ENDINGS["html"]:
+            raise UserError(
+                f"{self.output}: a page has no layout; name a .tex, .md or .csv file for the "
+                "table, or omit --layout"
+            )
+        return _table_format(ending) or "markdown"
 
     def page_to_open(self, format: Format) -> Path:
         """Return the file of the page that a browser opens; a temporary one where none is named."""
@@ -207,138 +110,54 @@ class ReportOptions:
 
     def check(self, format: Format, files: Sequence[Path]) -> None:
         """Refuse what cannot be written in this format; `files` are the results to read."""
-        check_figures(format, self.figures, self.output)
-        check_output(format, self.output, self.layout, files, no_texts=self.no_texts)
-        shows_queries = format in TABLES and not self.no_texts and shows_texts(self.layout)
-        if self.query and not shows_queries:
+        self._check_figures(format)
+        if self.layout is not None:
+            _check_layout(self.layout, format)
+        if self.no_texts and format in FIGURES:
+            raise UserError("--no-texts is for pages and tables; figures hold no texts")
+        self._check_file(format, files)
+        if self.query and not self.shows_texts(format):
             raise UserError(
-                "--query needs a table of texts: --layout dai-10, dai-11 or paper, without "
-                "--no-texts"
+                "--query needs a table of texts: --layout dai-10, dai-11 or paper (not as csv), "
+                "without --no-texts"
             )
 
+    def shows_texts(self, format: Format) -> bool:
+        """Tell whether tables in this format show queries and documents."""
+        from ranktilt.reporting.layouts.layout import PAPER, layouts
 
-# Tables and figures in the form of a published paper, which ``ranktilt report`` writes.
-#
-# A *layout* is the form of one such table or figure: ``dai-1`` is Table 1 of Dai et al. (KDD
-# 2024). A *cell* is one number of a table. An audit measures how much a ranker favours one group
-# of documents over another, its *tilt*.
+        if self.no_texts or format not in TABLES:
+            return False
+        if self.layout is None or self.layout == PAPER:
+            # A CSV file of all tables holds numbers alone; a table of texts has other columns.
+            return format != "csv"
+        return layouts()[self.layout].texts > 0
 
+    def _check_figures(self, format: Format) -> None:
+        """Refuse figures in a format of tables, and a format of figures without a folder."""
+        if self.figures is None:
+            if format in FIGURES:
+                raise UserError(f"{format} is a format for figures; name a folder: --figures DIR")
+            return
+        if format not in FIGURES:
+            raise UserError(f"--figures draws {join_words(FIGURES, 'or')}, not {format}")
+        if self.output is not None:
+            raise UserError("--figures writes only figures; omit -o")
+        require_place(self.figures / f"figure.{format}")
 
-ALL_TABLES = "paper"
-"""Name that stands for all tables of all papers, in place of a layout's."""
+    def _check_file(self, format: Format, files: Sequence[Path]) -> None:
+        """Refuse a file that cannot be written, that is read, or whose ending is another format's.
 
-
-def paper_table(
-    files: Sequence[Path], layout: str, format: str, *, texts: bool, queries: Sequence[str]
-) -> str:
-    """Return one table as a paper prints it, or all tables that the results can fill.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        Results (JSON), and numbers that a user typed in, with a line for each cell (CSV).
-    layout : str
-        Name of the table's layout, such as ``dai-1``, or `ALL_TABLES`.
-    format : str
-        ``latex``, ``markdown`` or ``csv``.
-    texts : bool
-        Whether tables may show texts of documents. Results do not hold them, so they are read from
-        the audited collection.
-    queries : sequence of str
-        Ids of the queries whose texts a table shows; empty for those with the largest tilt.
-    """
-    from ranktilt.reporting.layouts.cells import read_cells
-    from ranktilt.reporting.layouts.tables import paper_tables
-    from ranktilt.reporting.report import laid_out, read_result
-
-    # A CSV file of all tables holds numbers alone; a table of texts has other columns.
-    is_numbers_only = format == "csv" and layout == ALL_TABLES
-    reads_texts = texts and shows_texts(layout) and not is_numbers_only
-    printable_kinds = laid_out()
-    results = []
-    for file in dict.fromkeys(files):
-        if file.name.endswith((".csv", ".csv.gz")):
-            result: Any = read_cells(file)
-        else:
-            result = read_result(file, printable_kinds)
-        if _reads_collection(layout):
-            result = _with_collection(result, file)
-        elif reads_texts:
-            result = _with_texts(result, file)
-        results.append(result)
-    return paper_tables(results, layout, format, queries=queries)
-
-
-def _reads_collection(layout: str) -> bool:
-    """Return whether a layout needs the collection and ranked lists of an audit."""
-    from ranktilt.reporting.layouts.layout import layouts
-
-    return layout != ALL_TABLES and layouts()[layout].reads_collection
-
-
-def _with_collection(result: Any, file: Path) -> Any:
-    """Return an audit with its collection and ranked lists, as far as they can be read again.
-
-    A note says what is missing of either. Any other result is returned as it is.
-    """
-    from ranktilt.auditing.result import Audit
-    from ranktilt.reporting.reload import reload
-
-    if not isinstance(result, Audit):
-        return result
-    loaded = reload(result, file)
-    if loaded.notes:
-        note(" ".join(loaded.notes))
-    return loaded
-
-
-def _with_texts(result: Any, file: Path) -> Any:
-    """Return an audit of sources with its collection, if that can be read again.
-
-    A *source* is who wrote a document, such as human. Both an audit that is grouped by source and
-    a `SourceAudits`, which holds an audit for each of several sources, have texts to compare. Any
-    other result is returned as it is.
-
-    Runs are left out: the tables of texts choose documents by their grades, not by ranks. So a
-    note is written only if the collection is missing.
-    """
-    from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.source_audits import SourceAudits
-    from ranktilt.reporting.reload import Loaded, reload, reload_sources
-
-    loaded: Loaded
-    if isinstance(result, SourceAudits):
-        loaded = reload_sources(result, file)
-        loaded = replace(loaded, parts=tuple(replace(part, runs=()) for part in loaded.parts))
-    elif isinstance(result, Audit) and result.spec.get("by") == "source":
-        loaded = replace(reload(result, file), runs=())
-    else:
-        return result
-    if loaded.collection is None:
-        note(" ".join(loaded.notes))
-    return loaded
-
-
-def write_figures(files: Sequence[Path], folder: Path, format: str, layout: str) -> None:
-    """Write the figures of results into a folder, and say how large each file is.
-
-    `format` is ``svg``, ``pdf`` or ``png``. `layout` names one figure; empty for all figures.
-    """
-    from ranktilt.reporting.layouts.figures import paper_figures
-    from ranktilt.reporting.numbers import size
-    from ranktilt.reporting.reload import Loaded
-    from ranktilt.reporting.report import laid_out, opened
-
-    # `opened` also loads the collection and runs of each audit, which some figures need.
-    results = opened(files, laid_out())
-    drawings = paper_figures(results, format=format, layout=layout)
-    for result in results:
-        if isinstance(result, Loaded):
-            for sentence in result.notes:
-                note(sentence)
-    write_files({folder / name: content for name, content in drawings.items()})
-    for name, content in drawings.items():
-        note(f"{folder / name}: {size(len(content))}")
+        A page needs a file where standard output is a terminal.
+        """
+        if self.output is None:
+            if format == "html" and sys.stdout.isatty():
+                raise UserError("the page needs a file: -o report.html")
+            return
+        check_paths({"-o": self.output}, inputs=files)
+        table_format = _table_format(self.output.suffix.lower())
+        hint = f"; --format {table_format} makes {self.output.suffix} files" if table_format else ""
+        check_ending(self.output, format, hint=hint)
 
 
 @verb(
@@ -365,7 +184,8 @@ def report(
     A page is one file that opens anywhere. It shows the ranked lists that the audit keeps, and
     reads the audit's collection again. It leaves out whatever is gone or has changed, and says so.
     """
-    options.check_layout()
+    if options.layout is not None:
+        _require_layout(options.layout)
     format = options.format_in_force()
     if options.open_page:
         options = replace(options, output=options.page_to_open(format))
@@ -375,22 +195,42 @@ def report(
         if options.open_page and options.output is not None:
             _open(options.output)
     elif options.figures is not None:
-        write_figures(files, options.figures, format, options.layout or "")
+        _write_figures(files, options.figures, format, options.layout or "")
     else:
-        table = paper_table(
-            files,
-            options.layout or ALL_TABLES,
-            format,
-            texts=not options.no_texts,
-            queries=options.query or (),
-        )
-        _deliver(table, options.output)
+        _deliver(_paper_table(files, options, format), options.output)
 
 
-def _open(page: Path) -> None:
-    """Open a page in a browser."""
-    if not webbrowser.open(page.resolve().as_uri()):
-        note(f"no browser could be opened; open {page} in yours")
+# ---- formats and files that go together ---------------------------------------------------------
+
+
+def _table_format(ending: str) -> Format | None:
+    """Return the format of tables whose files have an ending, such as ``.tex``; None without."""
+    for table_format in TABLES:
+        if ending in ENDINGS[table_format]:
+            return table_format
+    return None
+
+
+def _require_layout(name: str) -> None:
+    """Refuse an unknown layout."""
+    from ranktilt.reporting.layouts.layout import PAPER, layout_named
+
+    if name != PAPER:
+        layout_named(name)
+
+
+def _check_layout(name: str, format: Format) -> None:
+    """Refuse a format that a layout does not have."""
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
+
+    if format in TABLES or (format in FIGURES and name != PAPER and layouts()[name].is_figure):
+        return
+    if format in FIGURES:
+        raise UserError(f"{name} is a table, not a figure; choose --format latex, markdown or csv")
+    raise UserError(f"a layout is not a page ({format}); choose --format latex, markdown or csv")
+
+
+# ---- pages --------------------------------------------------------------------------------------
 
 
 def _write_page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
@@ -408,6 +248,113 @@ def _write_page(files: Sequence[Path], output: Path | None, *, texts: bool) -> N
     _deliver(page, output)
     if output is not None:
         note(f"{output}: {size(len(page.encode()))}")
+
+
+def _open(page: Path) -> None:
+    """Open a page in a browser."""
+    if not webbrowser.open(page.resolve().as_uri()):
+        note(f"no browser could be opened; open {page} in yours")
+
+
+# ---- tables and figures of papers ---------------------------------------------------------------
+
+
+def _paper_table(files: Sequence[Path], options: ReportOptions, format: Format) -> str:
+    """Return one table as a paper prints it, or all tables that the results can fill.
+
+    `files` are results (JSON), and numbers that a user typed in, with a line for each cell (CSV).
+    Results do not hold the texts of documents, so these are read from the audited collection.
+    """
+    from ranktilt.reporting.layouts.cells import read_cells
+    from ranktilt.reporting.layouts.layout import PAPER
+    from ranktilt.reporting.layouts.tables import paper_tables
+    from ranktilt.reporting.report import laid_out, read_result
+
+    layout = options.layout or PAPER
+    printable_kinds = laid_out()
+    results = []
+    for file in dict.fromkeys(files):
+        if file.name.endswith((".csv", ".csv.gz")):
+            result: Any = read_cells(file)
+        else:
+            result = read_result(file, printable_kinds)
+        if _reads_collection(layout):
+            result = _with_collection(result, file)
+        elif options.shows_texts(format):
+            result = _with_texts(result, file)
+        results.append(result)
+    return paper_tables(results, layout, format, queries=options.query or ())
+
+
+def _reads_collection(layout: str) -> bool:
+    """Tell whether a layout needs the collection and ranked lists of an audit."""
+    from ranktilt.reporting.layouts.layout import PAPER, layouts
+
+    return layout != PAPER and layouts()[layout].reads_collection
+
+
+def _with_collection(result: Any, file: Path) -> Any:
+    """Return an audit with its collection and ranked lists, as far as they can be read again.
+
+    A note says what is missing of either. Any other result is returned as it is.
+    """
+    from ranktilt.auditing.result import Audit
+    from ranktilt.reporting.reload import reload
+
+    if not isinstance(result, Audit):
+        return result
+    loaded = reload(result, file)
+    if loaded.notes:
+        note(" ".join(loaded.notes))
+    return loaded
+
+
+def _with_texts(result: Any, file: Path) -> Any:
+    """Return an audit of sources with its collection, if that can be read again.
+
+    Both an audit that is grouped by source and a `SourceAudits`, which holds an audit for each of
+    several sources, have texts to compare. Any other result is returned as it is.
+
+    Runs are left out: the tables of texts choose documents by their grades, not by ranks. So a
+    note is written only if the collection is missing.
+    """
+    from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.reload import Loaded, reload, reload_sources
+
+    loaded: Loaded
+    if isinstance(result, SourceAudits):
+        loaded = reload_sources(result, file)
+        loaded = replace(loaded, parts=tuple(replace(part, runs=()) for part in loaded.parts))
+    elif isinstance(result, Audit) and result.spec.get("by") == "source":
+        loaded = replace(reload(result, file), runs=())
+    else:
+        return result
+    if loaded.collection is None:
+        note(" ".join(loaded.notes))
+    return loaded
+
+
+def _write_figures(files: Sequence[Path], folder: Path, format: str, layout: str) -> None:
+    """Write the figures of results into a folder, and say how large each file is.
+
+    `format` is ``svg``, ``pdf`` or ``png``. `layout` names one figure; empty for all figures.
+    """
+    from ranktilt.reporting.layouts.figures import paper_figures
+    from ranktilt.reporting.numbers import size
+    from ranktilt.reporting.reload import Loaded
+    from ranktilt.reporting.report import laid_out, opened
+
+    # `opened` also loads the collection and runs of each audit, which some figures need.
+    results = opened(files, laid_out())
+    drawings = paper_figures(results, format=format, layout=layout)
+    for result in results:
+        if isinstance(result, Loaded):
+            for sentence in result.notes:
+                note(sentence)
+    write_files({folder / name: content for name, content in drawings.items()})
+    for name, content in drawings.items():
+        note(f"{folder / name}: {size(len(content))}")
 
 
 def _deliver(text: str, output: Path | None) -> None:

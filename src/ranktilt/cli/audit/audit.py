@@ -1,4 +1,8 @@
-"""``ranktilt audit``: whether a ranker favours one side of a collection."""
+"""``ranktilt audit``: whether a ranker favours one side of a collection.
+
+The result goes to the terminal, a page, JSON, a row per query, or a folder. A *part* is the audit
+of a single source, where several sources are audited one by one, or else the whole audit.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +33,27 @@ if TYPE_CHECKING:
     from ranktilt.data.runs.run import Run
     from ranktilt.rankers.base import Ranker
 
-
-# Where an audit's result goes: the terminal, a page, JSON, a row per query, or a folder.
-
-
-AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
+_AUDIT, _TABLE, _RUNS = "audit.json", "table.parquet", "runs"
 """Names of the two files and of the folder of runs, in the folder of ``--save``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedPart:
+    """An audit with the runs and the collection that its page and its folder show."""
+
+    audit: Audit
+    """The audit of a single source, or of all documents."""
+    runs: Sequence[Run]
+    """The audited runs."""
+    collection: Collection | None
+    """The documents; None where no page is written."""
 
 
 @resolve_types
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class AuditOutput(PageOutput):
-    """Output of an audit; besides that of other verbs, a row per query, and a folder."""
+    """Where an audit goes: as for other verbs, and as a row per query, and into a folder."""
 
     per_query: Annotated[
         Path | None,
@@ -60,7 +72,7 @@ class AuditOutput(PageOutput):
             # Runs are not named before they are made; one name stands for all of their files.
             paths |= {
                 f"--save, {name}": self.save / name
-                for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")
+                for name in (_AUDIT, _TABLE, f"{_RUNS}/1-run.trec.gz")
             }
         return paths
 
@@ -80,64 +92,6 @@ class AuditOutput(PageOutput):
         }
         writers = [] if self.save is None else [partial(_save, result, parts, self.save)]
         deliver(printed, files, *writers)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditedPart:
-    """An audit with the runs and the collection that its page and its folder show."""
-
-    audit: Audit
-    """The audit of a single source, or of all documents."""
-    runs: Sequence[Run]
-    """The audited runs."""
-    collection: Collection | None
-    """The documents; None where no page is written."""
-
-
-def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Path) -> None:
-    """Write the audit, its table and its runs into a folder."""
-    table = io.BytesIO()
-    result.table.write_parquet(table)
-    contents = {folder / AUDIT: result.to_json(), folder / TABLE: table.getvalue()}
-    for part in parts:
-        runs_folder = folder / RUNS
-        if len(parts) > 1:
-            runs_folder /= _slug(part.audit.pairs[0][1])
-        for number, run in enumerate(part.runs, start=1):
-            contents |= run.contents(runs_folder / f"{number}-{_slug(run.name)}.trec.gz")
-    write_files(contents)
-
-
-def _slug(name: str) -> str:
-    """Return a name with ``_`` for characters that a file's name should not have."""
-    return file_name(re.sub(r"[^\w.=-]+", "_", name).strip("_"))
-
-
-def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
-    """Return the page of an audit."""
-    from ranktilt.auditing.source_audits import SourceAudits
-    from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits, tested_part
-    from ranktilt.reporting.report import report_page
-
-    loaded = []
-    for part in parts:
-        collection = part.collection
-        if collection is not None:
-            collection = tested_part(part.audit, collection)
-        loaded.append(LoadedAudit(part.audit, collection, tuple(part.runs)))
-    if isinstance(result, SourceAudits):
-        return report_page([LoadedSourceAudits(result, tuple(loaded))]).encode()
-    return report_page([replace(loaded[0], audit=result)]).encode()
-
-
-def per_query_csv(result: Audit | SourceAudits) -> bytes:
-    """Return the table (run, measure, group, query, value) as CSV; undefined values are empty."""
-    import polars as pl
-
-    from ranktilt.data.formats.tables.spreadsheet import csv_text
-
-    defined = pl.when(pl.col("value").is_not_nan()).then("value")
-    return csv_text(result.table.with_columns(defined.alias("value"))).encode()
 
 
 @verb(
@@ -189,17 +143,12 @@ def audit(
         save=output.save,
         mixed=sources.mixed,
         primary=statistics.primary,
+        ties=statistics.ties,
+        margin=statistics.margin,
         preset=preset,
         label_errors=label_errors,
         by_query=by_query,
     )
-    if sequential.stop_at_tilt is not None:
-        output.check(*inputs.files)
-        output.deliver(sequential.audit(inputs, sources.source, measure, text))
-        return
-    inputs.check(controls=controls, card=card)
-    sources.check(inputs)
-    output.check(*inputs.files)
     question = AuditQuestion(
         measure=measure,
         preset=preset,
@@ -211,6 +160,13 @@ def audit(
         label_errors=label_errors,
         by_query=by_query,
     )
+    if sequential.stop_at_tilt is not None:
+        output.check(*inputs.files)
+        output.deliver(sequential.audit(inputs, sources.source, question))
+        return
+    inputs.check(controls=controls, card=card)
+    sources.check(inputs)
+    output.check(*inputs.files)
     question.check()
     rankers = question.rankers(inputs)
     collection, saved_runs = inputs.load(max_failures, repeats=True)
@@ -253,3 +209,52 @@ def _audit_sources(
         replace(part, audit=audit) for part, audit in zip(parts, joined.audits, strict=True)
     ]
     output.deliver_audit(joined, corrected_parts)
+
+
+# ---- pages and files ----------------------------------------------------------------------------
+
+
+def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
+    """Return the page of an audit."""
+    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits, tested_part
+    from ranktilt.reporting.report import report_page
+
+    loaded = []
+    for part in parts:
+        collection = part.collection
+        if collection is not None:
+            collection = tested_part(part.audit, collection)
+        loaded.append(LoadedAudit(part.audit, collection, tuple(part.runs)))
+    if isinstance(result, SourceAudits):
+        return report_page([LoadedSourceAudits(result, tuple(loaded))]).encode()
+    return report_page([replace(loaded[0], audit=result)]).encode()
+
+
+def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Path) -> None:
+    """Write the audit, its table and its runs into a folder."""
+    table = io.BytesIO()
+    result.table.write_parquet(table)
+    contents = {folder / _AUDIT: result.to_json(), folder / _TABLE: table.getvalue()}
+    for part in parts:
+        runs_folder = folder / _RUNS
+        if len(parts) > 1:
+            runs_folder /= _slug(part.audit.pairs[0][1])
+        for number, run in enumerate(part.runs, start=1):
+            contents |= run.contents(runs_folder / f"{number}-{_slug(run.name)}.trec.gz")
+    write_files(contents)
+
+
+def _slug(name: str) -> str:
+    """Return a name with ``_`` for characters that a file's name should not have."""
+    return file_name(re.sub(r"[^\w.=-]+", "_", name).strip("_"))
+
+
+def per_query_csv(result: Audit | SourceAudits) -> bytes:
+    """Return the table (run, measure, group, query, value) as CSV; undefined values are empty."""
+    import polars as pl
+
+    from ranktilt.data.formats.tables.spreadsheet import csv_text
+
+    defined = pl.when(pl.col("value").is_not_nan()).then("value")
+    return csv_text(result.table.with_columns(defined.alias("value"))).encode()

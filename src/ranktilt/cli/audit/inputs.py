@@ -1,4 +1,4 @@
-"""Options of what an audit reads: a collection or labels, rankers or runs, and sources."""
+"""Options of what an audit reads: a collection or labels, and rankers or saved runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``ranktilt cite``: whom an engine's answers cite, of what was consulted and retrieved."""
+"""``ranktilt cite``: whom an engine's answers cite, of what was consulted and retrieved.
+
+A *page* is what an answer cites: a web page, or a document of a collection.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,6 @@ if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
     from ranktilt.data.labels.label_file import LabelFile
     from ranktilt.explaining.factors.result import FactorEffects
-
-
-# What ``ranktilt cite`` reads: answers with citations, search results, and labels of pages.
-#
-# A *page* is what an answer cites: a web page, or a document of a collection.
 
 
 @Parameter(name="*", group=INPUT)
@@ -65,8 +63,9 @@ class AnswerFileOptions:
     ] = False
 
     def files(self, labels: LabelOptions) -> list[Path]:
-        """Return the files of the run and of the labels, which no output may replace."""
-        return [file_of(path) for path in (self.run, labels.groups) if path is not None]
+        """Return the files of the run, the queries and the labels, which no output may replace."""
+        paths = (self.run, self.queries, labels.groups)
+        return [file_of(path) for path in paths if path is not None]
 
     def refuse_options_of_answers(self) -> None:
         """Refuse options for reading answers where a model writes them."""
@@ -86,35 +85,6 @@ class AnswerFileOptions:
         return read_answers(
             file, queries=query_names, exact_urls=self.exact_urls, engine=self.engine
         )
-
-
-def labels_of_pages(labels: LabelOptions, by: str) -> LabelFile | Collection:
-    """Return the labels of the pages: a label file, or a collection whose documents are cited.
-
-    `by` is the column that holds the labels.
-    """
-    if labels.groups is not None and os.path.isdir(labels.groups):
-        collection = options.load_texts(Path(labels.groups), None)
-        return replace(labels, groups=None).labelled(collection, by)
-    label_file = labels.labels
-    if label_file is None:
-        raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")
-    return label_file
-
-
-def effects_on_answers(answers: Path, labels: LabelOptions) -> FactorEffects:
-    """Estimate what each factor of a designed collection does to citations in stored answers."""
-    from ranktilt.citing.experiment.factors import citation_factor_effects
-    from ranktilt.data.formats.citations.answer_file import read_answers
-
-    folder = labels.groups
-    if folder is None or not os.path.isdir(folder):
-        raise UserError(
-            "--by-factor needs the versions that were read: name their collection, --groups DIR"
-        )
-    return citation_factor_effects(
-        read_answers(answers), options.load_texts(Path(folder), None), engine=answers.stem
-    )
 
 
 @verb(
@@ -169,11 +139,43 @@ def cite(
     output.check(answers, *files)
     if model.by_factor:
         question.check_by_factor(labels.reference, run=inputs.run)
-        output.deliver(effects_on_answers(answers, labels))
+        output.deliver(_effects_on_answers(answers, inputs, labels))
         return 0
-    page_labels = labels_of_pages(labels, question.by)
+    page_labels = _labels_of_pages(labels, question.by)
     audit = question.audit_answers(
         inputs.read_answers(answers), page_labels, run=inputs.run, reference=labels.reference
     )
     output.deliver(audit)
     return 0
+
+
+def _labels_of_pages(labels: LabelOptions, by: str) -> LabelFile | Collection:
+    """Return the labels of the pages: a label file, or a collection whose documents are cited.
+
+    `by` is the column that holds the labels.
+    """
+    if labels.groups is not None and os.path.isdir(labels.groups):
+        collection = options.load_texts(Path(labels.groups), None)
+        return replace(labels, groups=None).labelled(collection, by)
+    label_file = labels.labels
+    if label_file is None:
+        raise UserError("cite needs the group of each page: --groups FILE:id=url,source=COLUMN")
+    return label_file
+
+
+def _effects_on_answers(
+    answers: Path, inputs: AnswerFileOptions, labels: LabelOptions
+) -> FactorEffects:
+    """Estimate what each factor of a designed collection does to citations in stored answers."""
+    from ranktilt.citing.experiment.factors import citation_factor_effects
+
+    folder = labels.groups
+    if folder is None or not os.path.isdir(folder):
+        raise UserError(
+            "--by-factor needs the versions that were read: name their collection, --groups DIR"
+        )
+    return citation_factor_effects(
+        inputs.read_answers(answers),
+        options.load_texts(Path(folder), None),
+        engine=inputs.engine or answers.stem,
+    )

@@ -1,4 +1,8 @@
-"""Ask a model for answers from the documents of a run, and audit whom these answers cite."""
+"""Ask a model for answers from the documents of a run, and audit whom these answers cite.
+
+These are the parts of ``ranktilt cite --llm``: its options, and a *session*, in which the model
+answers every query.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +33,6 @@ if TYPE_CHECKING:
     from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
     from ranktilt.explaining.factors.result import FactorEffects
-
-
-# Options of ``ranktilt cite --llm``: the model that answers, and the documents that it reads.
-
 
 _ShownLabel = Literal["none", "true", "swapped"]
 """The author that a prompt names for a document: none, its own, or that of the other side."""

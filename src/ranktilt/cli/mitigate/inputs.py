@@ -1,4 +1,9 @@
-"""What ``ranktilt mitigate`` reads: the ranker or run to correct, and collections of queries."""
+"""What ``ranktilt mitigate`` reads: the ranker or run to correct, and three sets of queries.
+
+Corrections are fitted on the first set, their strength is chosen by the second, and the third tests
+them, so that a correction is tested on queries that it never saw. A *split* is a part of a
+collection's queries with a name, such as train, and with its own judgments.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +28,13 @@ if TYPE_CHECKING:
     from ranktilt.data.runs.run import Run
     from ranktilt.mitigation.query_split import QuerySplit
     from ranktilt.rankers.base import Ranker
+
+_FIT_SPLIT = "train"
+"""Name of the split to fit on."""
+_SELECT_SPLITS = ("dev", "validation", "valid", "val")
+"""Possible names of the split to select a strength by, in the order of preference."""
+_MOST_QUERIES = 300
+"""Largest number of queries to fit on, and to select by, where a collection has such splits."""
 
 
 @resolve_types
@@ -106,21 +118,6 @@ class MitigateInputs(InputOptions):
         return pairs[0] if pairs else None
 
 
-# The queries that ``ranktilt mitigate`` fits corrections on, selects by, and tests on.
-#
-# Each use takes other queries, so that a correction is tested on queries that it never saw. A
-# *split* is a part of a collection's queries with a name, such as train, and with its own
-# judgments.
-
-
-FIT_SPLIT = "train"
-"""Name of the split to fit on."""
-SELECT_SPLITS = ("dev", "validation", "valid", "val")
-"""Possible names of the split to select a strength by, in the order of preference."""
-MOST_QUERIES = 300
-"""Largest number of queries to fit on, and to select by, where a collection has such splits."""
-
-
 def read_query_sets(inputs: MitigateInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
     """Read the collection and divide its queries into three sets: to fit, to select, to test.
 
@@ -131,7 +128,7 @@ def read_query_sets(inputs: MitigateInputs, seed: int) -> tuple[QuerySplit, list
     test, runs = inputs.load()
     if inputs.fit is not None:
         return _split_with_fit_collection(inputs, inputs.fit, test, seed), runs
-    names = _splits_to_use(inputs, (FIT_SPLIT,)) if inputs.folder is not None else None
+    names = _splits_to_use(inputs, (_FIT_SPLIT,)) if inputs.folder is not None else None
     if names is None:
         return split_queries(test, seed=seed), runs
     fit, select = (_load_split(inputs, name, test) for name in names)
@@ -141,7 +138,7 @@ def read_query_sets(inputs: MitigateInputs, seed: int) -> tuple[QuerySplit, list
             f"the run has no queries of {names[0]} and {names[-1]}, so its own are split at random"
         )
         return split_queries(test, seed=seed), runs
-    return QuerySplit.from_sides(fit, select, test, most=MOST_QUERIES, seed=seed), runs
+    return QuerySplit.from_sides(fit, select, test, most=_MOST_QUERIES, seed=seed), runs
 
 
 def query_counts(split: QuerySplit) -> str:
@@ -166,9 +163,9 @@ def _split_with_fit_collection(
     names = _splits_to_use(inputs, ()) if inputs.folder is not None else None
     fit = load(folder, ignore_unknown=inputs.ignore_unknown)
     if names is None:
-        return split_across(test, fit, most=MOST_QUERIES, seed=seed)
+        return split_across(test, fit, most=_MOST_QUERIES, seed=seed)
     select = _load_split(inputs, names[-1], test)
-    return QuerySplit.across(fit, select, test, most=MOST_QUERIES, seed=seed)
+    return QuerySplit.across(fit, select, test, most=_MOST_QUERIES, seed=seed)
 
 
 def _splits_to_use(inputs: MitigateInputs, first: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -180,7 +177,7 @@ def _splits_to_use(inputs: MitigateInputs, first: tuple[str, ...]) -> tuple[str,
     from ranktilt.data.loading.load import splits
 
     known = splits(Path(str(inputs.folder)))
-    select = next((name for name in SELECT_SPLITS if name in known), "")
+    select = next((name for name in _SELECT_SPLITS if name in known), "")
     names = (*first, select)
     # One split besides these is needed, to test on.
     has_splits = len(known) > len(names) and set(names) <= set(known)

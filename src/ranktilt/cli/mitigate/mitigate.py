@@ -1,14 +1,14 @@
-"""``ranktilt mitigate``: corrections at inference, and what each costs.
+"""``ranktilt mitigate``: corrections at inference, what each costs, and the chosen one saved.
 
 A *baseline* is the ranker or run to correct. Its *corrections* change its scores or its order, and
-need no training.
+need no training. The correction that is *applied* is the chosen one, or the nearest to level where
+the user asks for one in any case.
 """
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ from ranktilt.cli.app import CORRECT, OUTPUT, verb
 from ranktilt.cli.mitigate.corrections import Corrections
 from ranktilt.cli.mitigate.inputs import MitigateInputs, query_counts, read_query_sets
 from ranktilt.cli.notes import note, say
-from ranktilt.cli.output import PageOutput, with_sidecars
+from ranktilt.cli.output import PageOutput, with_command, with_sidecars
 from ranktilt.cli.statistics_options import StatisticsOptions
 from ranktilt.data.files import STDIN, require_folder, sidecar, write_files
 from ranktilt.errors import UserError, counted, join_words
@@ -31,36 +31,11 @@ if TYPE_CHECKING:
     from ranktilt.mitigation.bench_result import Bench, Candidate
     from ranktilt.rankers.base import Ranker
 
-
-# What ``ranktilt mitigate`` says once a run is saved: how to audit it, and keep it level.
-
-
-def note_gate_commands(bench: Bench, inputs: MitigateInputs, path: Path) -> None:
-    """Say how to audit the corrected run at `path`, and how to keep it level with a gate."""
-    words = ["ranktilt", "audit", *(inputs.rank_words if inputs.folder else [])]
-    words += ["--run", str(path)]
-    if inputs.labels is not None:
-        words += inputs.labels.words
-    if inputs.folder is None and inputs.qrels is not None:
-        words += ["--qrels", str(inputs.qrels)]
-    words += [] if inputs.column in ("source", None) else ["--by", inputs.by]
-    for pair in inputs.pairs or ():
-        words += ["--pair", ",".join(pair)]
-    if inputs.reference is not None and not inputs.pairs:
-        words += ["--reference", inputs.reference]
-    words += ["--primary", bench.primary, "--json", "mitigated.json"]
-    gate = ["ranktilt", "gate", "mitigated.json", "--max-tilt", f"{bench.spec['margin']:g}"]
-    note(f"Next: Keep it this way in CI: {shlex.join(words)} && {shlex.join(gate)}")
-
-
-# Write the correction that ``ranktilt mitigate`` chose: a corrected run, or a ranker.
-
-
-RUN_OPTION = "--save-run"
+_RUN_OPTION = "--save-run"
 """Option that saves a corrected run."""
-RANKER_OPTION = "--save-ranker"
+_RANKER_OPTION = "--save-ranker"
 """Option that saves a corrected ranker."""
-ENDINGS = (".trec", ".run", ".res", ".txt")
+_RUN_ENDINGS = (".trec", ".run", ".res", ".txt")
 """Endings of a file of a run in TREC format; ``.gz`` may follow."""
 
 
@@ -94,26 +69,26 @@ class SavingOptions:
     @property
     def files(self) -> dict[str, Path | None]:
         """The files that are written, by option."""
-        return with_sidecars({} if self.save_run is None else {RUN_OPTION: self.save_run})
+        return with_sidecars({} if self.save_run is None else {_RUN_OPTION: self.save_run})
 
     def check(self, inputs: MitigateInputs) -> None:
         """Refuse to save a ranker as a run, or a run as a ranker, before anything is ranked."""
         is_run = inputs.is_saved_run
         if self.save_run is not None and not is_run:
             raise UserError(
-                f"{RUN_OPTION} needs a saved run (--run FILE); to keep a corrected ranker, use "
-                f"{RANKER_OPTION} FOLDER"
+                f"{_RUN_OPTION} needs a saved run (--run FILE); to keep a corrected ranker, use "
+                f"{_RANKER_OPTION} FOLDER"
             )
         if self.save_ranker is not None and is_run:
             raise UserError(
-                f"{RANKER_OPTION} needs a ranker (DIR -r SPEC); to keep the corrected lists of "
-                f"a saved run, use {RUN_OPTION} FILE"
+                f"{_RANKER_OPTION} needs a ranker (DIR -r SPEC); to keep the corrected lists of "
+                f"a saved run, use {_RUN_OPTION} FILE"
             )
         if self.save_run is not None:
             _check_run_name(self.save_run)
             if inputs.folder is not None and STDIN in map(str, inputs.run or ()):
                 raise UserError(
-                    f"{RUN_OPTION} reads the run twice, but standard input can be read only "
+                    f"{_RUN_OPTION} reads the run twice, but standard input can be read only "
                     "once; save the run to a file, and name that"
                 )
         if self.save_ranker is not None:
@@ -123,10 +98,10 @@ class SavingOptions:
 def _check_run_name(path: Path) -> None:
     """Refuse a file whose ending names another format than that of runs."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    if name.suffix.lower() not in ENDINGS:
+    if name.suffix.lower() not in _RUN_ENDINGS:
         raise UserError(
-            f"{RUN_OPTION} {path}: runs are written in TREC format; expected a name that ends in "
-            f"{join_words(ENDINGS, 'or')}, plain or with .gz"
+            f"{_RUN_OPTION} {path}: runs are written in TREC format; expected a name that ends in "
+            f"{join_words(_RUN_ENDINGS, 'or')}, plain or with .gz"
         )
 
 
@@ -156,97 +131,8 @@ class MitigatedBaseline:
         if isinstance(self.ranker, Replay):
             return self.ranker.rank_all(self.collection)
         if self.run is None:
-            raise UserError(f"{RUN_OPTION} needs a saved run: name it with --run FILE")
+            raise UserError(f"{_RUN_OPTION} needs a saved run: name it with --run FILE")
         return self.run
-
-
-def save(
-    saving: SavingOptions, bench: Bench, baseline: MitigatedBaseline, rank_words: Sequence[str]
-) -> int:
-    """Write the chosen correction, and say so; return the exit code: 1 where nothing is written.
-
-    Parameters
-    ----------
-    saving : SavingOptions
-        The file or folder to write.
-    bench : Bench
-        The corrections that were compared, and the choice among them.
-    baseline : MitigatedBaseline
-        What is corrected.
-    rank_words : sequence of str
-        Words that name the collection in a command that ranks with the saved ranker.
-    """
-    applied = bench.choose().applied
-    if applied is None:
-        _say_nothing_written(saving, bench)
-        return 1
-    if saving.save_run is not None:
-        _save_run(saving.save_run, bench, baseline, applied)
-    if saving.save_ranker is not None:
-        _save_ranker(saving.save_ranker, bench, baseline, rank_words)
-    return 0
-
-
-def _save_run(path: Path, bench: Bench, baseline: MitigatedBaseline, applied: Candidate) -> None:
-    """Write the corrected run."""
-    from ranktilt.cli.output import with_command
-    from ranktilt.mitigation.apply import apply
-    from ranktilt.mitigation.baseline import rename_run
-
-    # A correction applies to the run that the bench names, and the bench has the typed name.
-    run_of_all_queries = rename_run(baseline.run_of_all_queries(), bench.baseline.name)
-    run = with_command(apply(bench, baseline.collection, run_of_all_queries))
-    write_files(run.contents(path))
-    for line in _run_lines(path, bench, run, applied):
-        note(line)
-
-
-def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
-    """Return notes: what the file holds, and for which queries the printed figures are."""
-    remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
-    longest = int((run.offsets[1:] - run.offsets[:-1]).max())
-    depth = longest if remedy is None else remedy.depth
-    is_deeper = longest > depth
-    corrected = f", corrected in the first {depth:,} results of each list" if is_deeper else ""
-    queries = counted(len(run.queries), "query", "queries")
-    chosen = bench.choose().chosen
-    forced = "" if chosen is not None else ", which is not shown to be level"
-    return [
-        f"{path}: {queries}{corrected}, by {applied.name}{forced}",
-        f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}. The figures "
-        f"above are for {counts['test']:,} others, and so is an audit of {path}, because "
-        f"{sidecar(path)} names the queries to leave out.",
-    ]
-
-
-def _save_ranker(
-    folder: Path, bench: Bench, baseline: MitigatedBaseline, rank_words: Sequence[str]
-) -> None:
-    """Write the corrected ranker."""
-    from ranktilt.mitigation.apply import save_ranker
-
-    text = save_ranker(bench, baseline.collection, folder)
-    applied = bench.choose().applied
-    note(f"{folder}: {'' if applied is None else applied.name}, as -r {shlex.quote(text)}")
-    command = shlex.join(["ranktilt", "rank", *rank_words, "-r", text, "-o", "mitigated.trec"])
-    note(f"Next: Rank with it: {command}")
-
-
-def _say_nothing_written(saving: SavingOptions, bench: Bench) -> None:
-    """Say that nothing was written, why, and how to apply a correction all the same."""
-    target = saving.save_run or saving.save_ranker
-    outcome = bench.choose().outcome
-    reason = {
-        "level": "there is nothing to mitigate",
-        "inconclusive": "the result is inconclusive",
-    }.get(outcome, f"the tilt {outcome}")
-    from ranktilt.reporting.sentences.mitigation.next_commands import forced_words, ways_on
-
-    typed = ["ranktilt", *sys.argv[1:]]
-    way = ways_on(bench, typed)
-    say(f"{target}: nothing written, because {reason}{f'; {way}' if way else ''}")
-    words = forced_words(bench, typed)
-    note(f"Next: Apply a correction all the same: {shlex.join(words)}")
 
 
 @verb(
@@ -309,7 +195,97 @@ def mitigate(
     output.deliver(bench)
     if not saving.has_target:
         return 0
-    code = save(saving, bench, baseline, inputs.rank_words)
-    if code == 0 and saving.save_run is not None:
-        note_gate_commands(bench, inputs, saving.save_run)
-    return code
+    return _save_correction(saving, bench, baseline, inputs)
+
+
+# ---- the chosen correction is saved -------------------------------------------------------------
+
+
+def _save_correction(
+    saving: SavingOptions, bench: Bench, baseline: MitigatedBaseline, inputs: MitigateInputs
+) -> int:
+    """Write the chosen correction, and say so; return the exit code: 1 where nothing is written."""
+    from ranktilt.mitigation.apply import save_ranker
+
+    applied = bench.choose().applied
+    if applied is None:
+        _say_nothing_written(saving, bench)
+        return 1
+    if saving.save_run is not None:
+        _save_run(saving.save_run, bench, baseline, applied)
+        _note_gate_commands(bench, inputs, saving.save_run)
+    if saving.save_ranker is not None:
+        text = save_ranker(bench, baseline.collection, saving.save_ranker)
+        note(f"{saving.save_ranker}: {applied.name}, as -r {shlex.quote(text)}")
+        words = ["ranktilt", "rank", *inputs.rank_words, "-r", text, "-o", "mitigated.trec"]
+        note(f"Next: Rank with it: {shlex.join(words)}")
+    return 0
+
+
+def _save_run(path: Path, bench: Bench, baseline: MitigatedBaseline, applied: Candidate) -> None:
+    """Write the corrected run, and say what it holds."""
+    from ranktilt.mitigation.apply import apply
+    from ranktilt.mitigation.baseline import rename_run
+
+    # A correction applies to the run that the bench names, and the bench has the typed name.
+    run_of_all_queries = rename_run(baseline.run_of_all_queries(), bench.baseline.name)
+    run = with_command(apply(bench, baseline.collection, run_of_all_queries))
+    write_files(run.contents(path))
+    for line in _run_lines(path, bench, run, applied):
+        note(line)
+
+
+def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
+    """Return notes: what the file holds, and for which queries the printed figures are."""
+    remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
+    longest = int((run.offsets[1:] - run.offsets[:-1]).max())
+    depth = longest if remedy is None else remedy.depth
+    is_deeper = longest > depth
+    corrected = f", corrected in the first {depth:,} results of each list" if is_deeper else ""
+    queries = counted(len(run.queries), "query", "queries")
+    chosen = bench.choose().chosen
+    forced = "" if chosen is not None else ", which is not shown to be level"
+    return [
+        f"{path}: {queries}{corrected}, by {applied.name}{forced}",
+        f"Fitted on {counts['fit']:,} of them and chosen by {counts['select']:,}. The figures "
+        f"above are for {counts['test']:,} others, and so is an audit of {path}, because "
+        f"{sidecar(path)} names the queries to leave out.",
+    ]
+
+
+def _note_gate_commands(bench: Bench, inputs: MitigateInputs, path: Path) -> None:
+    """Say how to audit the corrected run at `path`, and how to keep it level with a gate."""
+    words = ["ranktilt", "audit", *(inputs.rank_words if inputs.folder else [])]
+    words += ["--run", str(path)]
+    if inputs.labels is not None:
+        words += inputs.labels.words
+    else:
+        for text in inputs.name or ():  # which renames labels of the collection
+            words += ["--name", text]
+    if inputs.folder is None and inputs.qrels is not None:
+        words += ["--qrels", str(inputs.qrels)]
+    words += [] if inputs.column in ("source", None) else ["--by", inputs.by]
+    for pair in inputs.pairs or ():
+        words += ["--pair", ",".join(pair)]
+    if inputs.reference is not None and not inputs.pairs:
+        words += ["--reference", inputs.reference]
+    words += ["--primary", bench.primary, "--json", "mitigated.json"]
+    gate = ["ranktilt", "gate", "mitigated.json", "--max-tilt", f"{bench.spec['margin']:g}"]
+    note(f"Next: Keep it this way in CI: {shlex.join(words)} && {shlex.join(gate)}")
+
+
+def _say_nothing_written(saving: SavingOptions, bench: Bench) -> None:
+    """Say that nothing was written, why, and how to apply a correction all the same."""
+    from ranktilt.reporting.sentences.mitigation.next_commands import forced_words, ways_on
+
+    target = saving.save_run or saving.save_ranker
+    outcome = bench.choose().outcome
+    reason = {
+        "level": "there is nothing to mitigate",
+        "inconclusive": "the result is inconclusive",
+    }.get(outcome, f"the tilt {outcome}")
+    typed = ["ranktilt", *sys.argv[1:]]
+    way = ways_on(bench, typed)
+    say(f"{target}: nothing written, because {reason}{f'; {way}' if way else ''}")
+    words = forced_words(bench, typed)
+    note(f"Next: Apply a correction all the same: {shlex.join(words)}")
