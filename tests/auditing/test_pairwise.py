@@ -20,7 +20,7 @@ import pytest
 
 from ranktilt import Collection, DataError, PairwiseAudit, Run, UserError, ranker
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.audit import outcome, pairwise
+from ranktilt.auditing.pairwise.audit import estimate_outcome, pairwise
 from ranktilt.auditing.pairwise.decision_file import read_decisions
 from ranktilt.auditing.pairwise.decisions import SCHEMA, Counts, Decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
@@ -329,7 +329,7 @@ def judged(counts: Counts, *, resamples: int = RESAMPLES, seed: int = 0) -> Pair
     """What comes of counts where each row is a query with twins of its own."""
     rows = np.arange(len(counts.pairs))
     pairs = Dyads(rows, rows, rows)
-    return outcome("relevant", counts, pairs, resamples=resamples, seed=seed)
+    return estimate_outcome("relevant", counts, pairs, resamples=resamples, seed=seed)
 
 
 @pytest.mark.long
@@ -411,7 +411,9 @@ def test_favourite_documents_favour_no_side() -> None:
             first=ones,
         )
         queries = np.arange(880) // 20
-        effect = outcome("relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed)
+        effect = estimate_outcome(
+            "relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed
+        )
         kinds_of_dyads.append(kind_of(replace(effect, p_corrected=effect.p)))
         alone += sign_flip_p(np.bincount(queries, won - 0.5), resamples=400, seed=seed) < ALPHA
         assert effect.error > 0.05  # that of as many fresh decisions: .017
@@ -422,7 +424,9 @@ def test_favourite_documents_favour_no_side() -> None:
 def test_too_few_documents_show_nothing() -> None:
     rows, counts = np.arange(20), replace(drawn_counts(0, queries=20), unprotected=np.zeros(20))
     effect = replace(
-        outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200, seed=0),
+        estimate_outcome(
+            "relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200, seed=0
+        ),
         p_corrected=0.04,
     )
     assert (effect.effective_n < 5, kind_of(effect)) == (True, "inconclusive")
@@ -436,8 +440,10 @@ def test_exchanging_the_sides_turns_everything() -> None:
     counts = drawn_counts(0, queries=40)
     turned = replace(counts, protected=counts.unprotected, unprotected=counts.protected)
     origins = np.random.default_rng(0).integers(0, 9, (2, 40))
-    effect = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500, seed=0)
-    turned_effect = outcome(
+    effect = estimate_outcome(
+        "relevant", counts, Dyads(np.arange(40), *origins), resamples=500, seed=0
+    )
+    turned_effect = estimate_outcome(
         "relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500, seed=0
     )
     assert effect.p == turned_effect.p
@@ -501,6 +507,9 @@ def test_impossible_options_are_refused(options: dict, message: str) -> None:
         pairwise(collection, decisions, **{"resamples": 100, **options})
     with refused("expected at least 1 pair per query and kind, got 0"):
         pairwise(collection, ranker(NEUTRAL), by="gender", pairs=0)
+    # Before a model is asked, which costs money.
+    with refused("unknown correction 'hom'; did you mean 'holm'? (valid: holm, bonferroni)"):
+        pairwise(collection, ranker(NEUTRAL), by="gender", correction="hom")
 
 
 @pytest.fixture(scope="module")

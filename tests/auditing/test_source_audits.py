@@ -530,3 +530,14 @@ def test_a_gate_judges_each_source() -> None:
     ):
         with pytest.raises(UserError, match=message):
             gate(audits, **options)
+
+
+def test_gate_of_several_sources_takes_iterators() -> None:
+    audits = source_audits()
+    decision = gate(audits, max_tilt=20, runs=iter(audits.runs), measures=iter(["nDCG@1"]))
+    assert decision.rows == gate(audits, max_tilt=20).rows
+
+
+def test_gate_of_several_sources_refuses_no_pairs() -> None:
+    with pytest.raises(UserError, match="nothing to gate: expected pairs of groups, got none"):
+        gate(source_audits(), max_tilt=20, pairs=[])

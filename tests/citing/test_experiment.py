@@ -78,6 +78,8 @@ def test_model_fond_of_a_side_is_found_apart_from_its_label(experiment: Experime
     # .6 · .7 against .3 · .4, of a model that cites each by itself.
     assert version.low < 100 * 0.42 / (0.42 + 0.12) < version.high
     assert gate_experiment(result, max_tilt=5).outcome == "tilted"
+    row = gate_experiment(result, max_tilt=version.value - 50).rows[0]
+    assert (row.outcome, row.checks[0].favours) == ("inconclusive", "llm")
 
 
 def test_model_fond_of_the_first_position_favours_no_side(experiment: Experiment) -> None:

@@ -57,6 +57,21 @@ def test_gap_goes_with_the_planted_property(tmp_path: Path) -> None:
     assert gaps.headline.startswith("Within a question, the engine cites ai more often than human")
 
 
+def test_many_groups_are_compared_with_the_reference(tmp_path: Path) -> None:
+    long_pages_are_cited(tmp_path)
+    # Thirteen kinds and human: all pairs would be too many.
+    kinds = [f"kind{domain % 14}" if domain % 14 else "human" for domain in range(DOMAINS)]
+    rows = [
+        f"https://d{domain}.org/,{kind},{100 + 7 * domain % 60}"
+        for domain, kind in enumerate(kinds)
+    ]
+    (tmp_path / "pages.csv").write_text("\n".join(["url,source,words", *rows]), encoding="utf-8")
+    audit = cite(tmp_path / "answers.jsonl", f"{tmp_path}/pages.csv:id=url", resamples=199)
+    gaps = explain_citations(audit, properties=["words"]).gaps
+    assert {gap.group_b for gap in gaps} == {"human"}
+    assert len({gap.group_a for gap in gaps}) == 13
+
+
 def test_columns_texts_and_search_rank_are_measured(tmp_path: Path) -> None:
     gaps = explain_citations(long_pages_are_cited(tmp_path))
     names = [about.name for about in gaps.properties]

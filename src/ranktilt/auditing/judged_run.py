@@ -1,6 +1,9 @@
-"""A run joined with judgments and groups, and its per-query values of every measure and group.
+"""Judgments and runs as arrays, and the values of each measure per query and group.
 
-A *run* has a ranking for each query: a list of entries, which are documents with scores.
+A *judgment* (qrel) is a query, a document and a grade; it is relevant if the grade is above 0. A
+*run* has a ranking for each query: a list of entries, which are documents with scores. `Judgments`
+holds the relevant judgments of a collection, `JudgedRun` joins a run with them, and `group_values`
+computes measures over all documents and over each group alone.
 """
 
 from __future__ import annotations
@@ -24,14 +27,11 @@ from ranktilt.measures.exposure.base import GroupLists
 from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking
 from ranktilt.measures.relevance import values
 
-# Relevant judgments of a collection, with queries and documents as numbers.
-#
-# A judgment (qrel) is one query, one document and a grade; it is relevant if the grade is above
-# 0.
-
-
-MIXER = np.uint64(0x9E3779B97F4A7C15)
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
 """The odd constant of the random generator SplitMix64; it spreads keys over all 64 bits."""
+
+
+# ---- judgments ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Judgments:
 
         The position of a judgment whose query has judgments of its own is its own position.
         """
-        key = signatures(self.query, self.row, self.grade, len(self.queries))
+        key = _signatures(self.query, self.row, self.grade, len(self.queries))
         _, first_query, key_number = np.unique(key, return_index=True, return_inverse=True)
         start = np.searchsorted(self.query, np.arange(len(self.queries)))
         # Equal queries have their judgments in the same order: only the start differs.
@@ -157,31 +157,7 @@ def _same_text(collection: Collection, queries: pl.Series) -> Ints:
     return table.select(first)["number"].to_numpy().astype(np.int64)
 
 
-def signatures(
-    query: Ints, keys: npt.NDArray[np.number], numbers: npt.NDArray[np.number], query_count: int
-) -> npt.NDArray[np.uint64]:
-    """Return a hash of each query's set of keys and numbers, of shape (query_count,).
-
-    Equal sets have equal hashes whatever their order, and different sets hardly ever do.
-
-    Parameters
-    ----------
-    query : array of int64
-        Index of the query of each element.
-    keys : array
-        Key of each element, such as the row of a document.
-    numbers : array
-        Number of each element, such as a grade or a rank.
-    query_count : int
-        Number of queries.
-    """
-    mixed = keys.astype(np.uint64) * MIXER + numbers.astype(np.float64).view(np.uint64)
-    # The three steps by which SplitMix64 mixes bits, on all elements together.
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    sums = np.zeros(query_count, dtype=np.uint64)
-    np.add.at(sums, query, mixed)
-    return sums
+# ---- judged runs --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,14 +257,14 @@ class JudgedRun:
         """A number for each query's list: equal lists, ties included, have equal numbers."""
         docs = self.run.docs[self.position]
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
-        return signatures(self.ranking.query, docs, ranks, len(self.judgments.queries))
+        return _signatures(self.ranking.query, docs, ranks, len(self.judgments.queries))
 
     @property
     def fingerprint(self) -> bytes:
         """A hash of all lists, ties included, which does not depend on the scores."""
         ids = self.run.ids.hash().to_numpy()[self.run.docs[self.position]]
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
-        return signatures(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
+        return _signatures(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
 
     @cached_property
     def distinct(self) -> Ints | None:
@@ -300,8 +276,8 @@ class JudgedRun:
         judgments = self.judgments
         query_count = len(judgments.queries)
         indexes = np.arange(query_count)
-        key = self.list_keys * MIXER
-        key += signatures(judgments.query, judgments.row, judgments.grade, query_count)
+        key = self.list_keys * _MIXER
+        key += _signatures(judgments.query, judgments.row, judgments.grade, query_count)
         _, first, key_number = np.unique(key, return_index=True, return_inverse=True)
         has_list = np.diff(self.ranking.offsets) > 0
         # Index of the first query with the same list and judgments.
@@ -319,9 +295,16 @@ class JudgedRun:
     @property
     def repeated(self) -> dict[str, str]:
         """Queries of the collection that repeat an earlier query, each with the first of them."""
-        if self.distinct is None:
+        return self.repeated_in(self.distinct)
+
+    def repeated_in(self, numbering: Ints | None) -> dict[str, str]:
+        """Return queries of the collection that repeat an earlier one, each with the first of them.
+
+        In `numbering`, queries that repeat each other have one number; it is None if none does.
+        """
+        if numbering is None:
             return {}
-        _, first, number = np.unique(self.distinct, return_index=True, return_inverse=True)
+        _, first, number = np.unique(numbering, return_index=True, return_inverse=True)
         queries = self.judgments.queries
         return {
             queries[index]: queries[earliest]
@@ -429,6 +412,36 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
         raise DataError(run.spec.get("file", run.name), no_overlap(run.ids, collection))
     rows_in_judgments = codes(run.ids, judgments.ids)
     return np.where(rows >= 0, rows, rows_in_judgments)
+
+
+def _signatures(
+    query: Ints, keys: npt.NDArray[np.number], numbers: npt.NDArray[np.number], query_count: int
+) -> npt.NDArray[np.uint64]:
+    """Return a hash of each query's set of keys and numbers, of shape (query_count,).
+
+    Equal sets have equal hashes whatever their order, and different sets hardly ever do.
+
+    Parameters
+    ----------
+    query : array of int64
+        Index of the query of each element.
+    keys : array
+        Key of each element, such as the row of a document.
+    numbers : array
+        Number of each element, such as a grade or a rank.
+    query_count : int
+        Number of queries.
+    """
+    mixed = keys.astype(np.uint64) * _MIXER + numbers.astype(np.float64).view(np.uint64)
+    # The three steps by which SplitMix64 mixes bits, on all elements together.
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    sums = np.zeros(query_count, dtype=np.uint64)
+    np.add.at(sums, query, mixed)
+    return sums
+
+
+# ---- values of measures -------------------------------------------------------------------------
 
 
 def group_values(

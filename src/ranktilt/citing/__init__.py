@@ -18,11 +18,11 @@ Words of this room:
 - effective number: Kish's n for unequal weights, (Σ w)² / Σ w²
 
 Start with `cite`. `prepare` joins answers with the labelled and retrieved pages of `pages` in one
-table; `unit` finds at which unit labels are constant; `pairs` chooses what is compared, and
-`questions` lists what can be asked. `effects` asks them, and `inference` gives each value its
-interval and p. `funnel` says where a share of citations comes from. `label_errors` corrects answers
-for wrong labels. `result`, `effect`, `stages` and `counts` are the outcome: data only. `gate`
-compares it with a limit.
+table, and `unit` finds at which unit labels are constant. `effect` lists the questions that can be
+asked; `effects` asks them, and `inference` gives each value its interval and p. `funnel` says where
+a share of citations comes from. `query_groups` does all this by groups of queries, and
+`label_errors` corrects answers for wrong labels. `result`, `effect` and `counts` are the outcome:
+data only. `gate` compares it with a limit.
 
 `comparison` compares two engines by the same questions. `explain` says which properties of pages go
 with a citation. `making` lets a language model write the answers, and `experiment` compares answers
@@ -30,5 +30,5 @@ whose contexts differ in one thing.
 
 The words are in `reporting/sentences/citing/cite`, the page in `reporting/views/cite/cite`. May
 import `auditing`, `generation` and all below them. A new question is a file in `measures/citations`
-and a line in `questions`. Tests: tests/citing.
+and a line in `effect`. Tests: tests/citing.
 """

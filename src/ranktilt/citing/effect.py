@@ -1,10 +1,15 @@
-"""The effect of an audit of citations: one question about two groups of pages, with its value.
+"""The questions of an audit of citations, and the records of its answers.
 
-Answers of an engine cite pages; each page belongs to a group. A question compares two groups, *a*
-and *b*, such as by their citation rates. *Neutral* is the value that favours neither. A *unit* is
-pages that are labelled together, such as those of a domain; the *effective* number of units is
-smaller than their number if some hold more pages than others. A verdict is about all pages of a
-group's *kind*, such as AI pages, and needs ten effective units.
+Answers of an engine cite pages; each page belongs to a group. A page is first *retrieved* for the
+query, then *consulted* (read) by the engine, then cited in the answer. A question compares two
+groups, *a* and *b*, such as by their citation rates; an effect is its value. *Neutral* is the value
+that favours neither. A *unit* is pages that are labelled together, such as those of a domain; the
+*effective* number of units is smaller than their number if some hold more pages than others. A
+verdict is about all pages of a group's *kind*, such as AI pages, and needs ten effective units.
+
+`StageShare`, `FunnelPart` and `RankRate` say which share each group has of a stage, what made the
+share change on the way, and how often pages are cited by the rank at which they were retrieved;
+`funnel` computes them.
 """
 
 from __future__ import annotations
@@ -22,92 +27,13 @@ from ranktilt.measures.citations.base import CitationEstimate, CitationRows, Sca
 from ranktilt.measures.citations.funnel import Term
 from ranktilt.statistics.correction import detectable_effect
 
-# The stages of a citation, as data: retrieved, consulted, cited.
-#
-# A page is first retrieved for the query, then consulted (read) by the engine, then cited in the
-# answer. Pages belong to groups. The records here say which share each group has of a stage, what
-# made the share change on the way, and how often pages are cited by the rank at which they were
-# retrieved. `funnel` computes them.
-
-
+QuestionKey = Literal["rate", "retrieved rate", "equal rank", "share", "first", "words"]
+"""Short name of a question, in code and in files; `ranktilt.measures.citations` defines each."""
 Stage = Literal["retrieved", "consulted", "cited", "cited without being retrieved"]
 """Name of a stage, in code and in files; the last is a part of the cited pages."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StageShare:
-    """A group's part of the pages of one stage, in percent."""
-
-    stage: Stage
-    """The stage whose pages are counted."""
-    group: str
-    """Name of the group."""
-    value: float
-    """Percent of the pages of this stage, among those of the two groups that are compared."""
-    low: float
-    """Lower end of the 95 % interval; NaN with too few questions."""
-    high: float
-    """Upper end of the 95 % interval."""
-    over: Over
-    """What the interval is over: other questions, or also other units (such as domains)."""
-    pages: int
-    """Number of pages of the group in this stage, once for each answer."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FunnelPart:
-    """A part of the difference between group a's share of citations and of what was retrieved."""
-
-    name: Term
-    """Name of the part; `ranktilt.measures.citations.funnel` defines each."""
-    a: str
-    """Group a, whose share is explained."""
-    b: str
-    """Group that a is compared with."""
-    value: float
-    """Size of the part in percentage points."""
-    low: float
-    """Lower end of the 95 % interval; NaN with too few questions."""
-    high: float
-    """Upper end of the 95 % interval."""
-    over: Over
-    """What the interval is over: other questions, or also other units (such as domains)."""
-    p: float
-    """p of the t test that the part is 0."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankRate:
-    """How often the pages of a group in a band of ranks are cited."""
-
-    first: int
-    """First rank of the band; 0 for pages that were consulted and not retrieved."""
-    last: int
-    """Last rank of the band that holds a page; 0 for pages that were not retrieved."""
-    group: str
-    """The group whose pages are counted."""
-    value: float
-    """Citation rate, 0 to 1."""
-    low: float
-    """Lower end of the 95 % interval; NaN with too few questions."""
-    high: float
-    """Upper end of the 95 % interval."""
-    over: Over
-    """What the interval is over: other questions, or also other units (such as domains)."""
-    pages: int
-    """Number of pages of the group in this band, once for each answer."""
-
-
-# The questions about citations that an audit answers, and which of them comes first.
-#
-# Answers of an engine cite pages of two groups. A question is a way to compare the groups, such
-# as by their citation rates. Which questions can be answered depends on what is known: the pages
-# that the engine *consulted* (read before it answered), those that were *retrieved* for the
-# query, or which words of an answer a page supports.
-
-
-QuestionKey = Literal["rate", "retrieved rate", "equal rank", "share", "first", "words"]
-"""Short name of a question, in code and in files; `ranktilt.measures.citations` defines each."""
+# ---- questions ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,58 +87,7 @@ def answerable_questions(rows: CitationRows, *, has_words: bool) -> list[Questio
     return [question for question in QUESTIONS.values() if is_known[question.needs]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnitShare:
-    """A unit of a group, such as a domain, and the effect without it."""
-
-    name: str
-    """Name of the unit."""
-    share: float
-    """Its part of the group's pages, 0 to 1."""
-    value_without: float
-    """The effect's value where the unit's pages are left out."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TheseUnits:
-    """The same effect for further questions about the same units.
-
-    With fewer than ten units in a group, such as three domains of AI pages, an audit cannot say
-    whether *AI pages* are favoured. It can say whether *these three domains* are.
-    """
-
-    low: float
-    """Lower end of the 95 % interval over questions, in the unit of the effect's value."""
-    high: float
-    """Upper end of the 95 % interval over questions."""
-    score_low: float
-    """Lower end by a score test, if a group has fewer than ten citations; else NaN."""
-    score_high: float
-    """Upper end by a score test, if a group has fewer than ten citations; else NaN."""
-    thinner: str
-    """The group with fewer effective units."""
-    largest: tuple[UnitShare, ...]
-    """The two largest units of that group."""
-    exchange_p_within_sizes: float
-    """p of a test that exchanges labels only between units of about the same size."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ObservedCitations:
-    """The values of an effect by the labels as they are, without a correction for wrong labels."""
-
-    value: float
-    """A ratio a / b, or group a's part in percent; NaN where undefined."""
-    value_a: float
-    """Group a's rate from 0 to 1, or its part in percent."""
-    value_b: float
-    """Group b's rate from 0 to 1, or its part in percent."""
-    neutral: float
-    """Value that favours neither group; NaN where that is unknown."""
-    low: float
-    """Lower end of the 95 % interval."""
-    high: float
-    """Upper end of the 95 % interval."""
+# ---- effects ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,3 +205,124 @@ class CitationEffect:
     def derived(self) -> dict[str, Any]:
         """Return numbers that follow from the fields, for the result's file."""
         return {"detectable": self.detectable}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedCitations:
+    """The values of an effect by the labels as they are, without a correction for wrong labels."""
+
+    value: float
+    """A ratio a / b, or group a's part in percent; NaN where undefined."""
+    value_a: float
+    """Group a's rate from 0 to 1, or its part in percent."""
+    value_b: float
+    """Group b's rate from 0 to 1, or its part in percent."""
+    neutral: float
+    """Value that favours neither group; NaN where that is unknown."""
+    low: float
+    """Lower end of the 95 % interval."""
+    high: float
+    """Upper end of the 95 % interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheseUnits:
+    """The same effect for further questions about the same units.
+
+    With fewer than ten units in a group, such as three domains of AI pages, an audit cannot say
+    whether *AI pages* are favoured. It can say whether *these three domains* are.
+    """
+
+    low: float
+    """Lower end of the 95 % interval over questions, in the unit of the effect's value."""
+    high: float
+    """Upper end of the 95 % interval over questions."""
+    score_low: float
+    """Lower end by a score test, if a group has fewer than ten citations; else NaN."""
+    score_high: float
+    """Upper end by a score test, if a group has fewer than ten citations; else NaN."""
+    thinner: str
+    """The group with fewer effective units."""
+    largest: tuple[UnitShare, ...]
+    """The two largest units of that group."""
+    exchange_p_within_sizes: float
+    """p of a test that exchanges labels only between units of about the same size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitShare:
+    """A unit of a group, such as a domain, and the effect without it."""
+
+    name: str
+    """Name of the unit."""
+    share: float
+    """Its part of the group's pages, 0 to 1."""
+    value_without: float
+    """The effect's value where the unit's pages are left out."""
+
+
+# ---- from retrieved to cited --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageShare:
+    """A group's part of the pages of one stage, in percent."""
+
+    stage: Stage
+    """The stage whose pages are counted."""
+    group: str
+    """Name of the group."""
+    value: float
+    """Percent of the pages of this stage, among those of the two groups that are compared."""
+    low: float
+    """Lower end of the 95 % interval; NaN with too few questions."""
+    high: float
+    """Upper end of the 95 % interval."""
+    over: Over
+    """What the interval is over: other questions, or also other units (such as domains)."""
+    pages: int
+    """Number of pages of the group in this stage, once for each answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunnelPart:
+    """A part of the difference between group a's share of citations and of what was retrieved."""
+
+    name: Term
+    """Name of the part; `ranktilt.measures.citations.funnel` defines each."""
+    a: str
+    """Group a, whose share is explained."""
+    b: str
+    """Group that a is compared with."""
+    value: float
+    """Size of the part in percentage points."""
+    low: float
+    """Lower end of the 95 % interval; NaN with too few questions."""
+    high: float
+    """Upper end of the 95 % interval."""
+    over: Over
+    """What the interval is over: other questions, or also other units (such as domains)."""
+    p: float
+    """p of the t test that the part is 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankRate:
+    """How often the pages of a group in a band of ranks are cited."""
+
+    first: int
+    """First rank of the band; 0 for pages that were consulted and not retrieved."""
+    last: int
+    """Last rank of the band that holds a page; 0 for pages that were not retrieved."""
+    group: str
+    """The group whose pages are counted."""
+    value: float
+    """Citation rate, 0 to 1."""
+    low: float
+    """Lower end of the 95 % interval; NaN with too few questions."""
+    high: float
+    """Upper end of the 95 % interval."""
+    over: Over
+    """What the interval is over: other questions, or also other units (such as domains)."""
+    pages: int
+    """Number of pages of the group in this band, once for each answer."""

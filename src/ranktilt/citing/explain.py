@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ranktilt.auditing.grouping.pairs import grouped_pairs
+from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups
 from ranktilt.citing.pages.citable_pages import CitablePages, citable_pages, label_file_of
 from ranktilt.citing.result import CitationAudit
@@ -69,7 +69,7 @@ def explain_citations(
     by = str(audit.spec.get("by", "source"))
     label_file = label_file_of(audit) if labels is None else LabelFile.from_text(labels)
     pages = citable_pages(audit, label_file, by)
-    groups, _pairs = grouped_pairs(pages.collection, by, None)
+    groups = grouping(pages.collection, by)
     measured = GroupedProperties(
         collection=pages.collection,
         groups=groups,

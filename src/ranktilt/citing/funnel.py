@@ -2,7 +2,7 @@
 
 A page is first retrieved for a query, then consulted (read) by the engine, then cited in its
 answer. Pages belong to groups, and two groups, a and b, are compared at a time. The results are the
-records of `stages`. `ranktilt.measures.citations.funnel` defines the parts into which the change of
+records of `effect`. `ranktilt.measures.citations.funnel` defines the parts into which the change of
 a share is split.
 """
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
-from ranktilt.auditing.gate.options import POLICIES
+from ranktilt.auditing.gate.options import check_policy
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.notes.base import warnings_of
-from ranktilt.errors import UserError, unknown_name
+from ranktilt.errors import UserError
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 
@@ -47,8 +47,7 @@ def gate_citations(
         raise UserError(f"expected percent of a rate, or points of a share; got {limit}")
     if not limit >= 0:
         raise UserError(f"expected a limit of at least 0, got {limit}")
-    if inconclusive not in POLICIES:
-        raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
+    check_policy(inconclusive)
     if any(math.isnan(effect.neutral) for effect in audit.primary):
         raise UserError(
             "a share of citations alone favours nobody, so that no limit can be set; audit with "

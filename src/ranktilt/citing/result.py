@@ -2,7 +2,8 @@
 
 An *answer* is what an engine wrote for a query, and cites pages. Pages were *retrieved* for the
 query, *consulted* (read by the engine before it answered), and cited. Each page has a *label*, its
-*group*. The words about the outcome are in `reporting/sentences/citing/cite`.
+*group*; queries may have groups too, such as topics. An *effect* is the value of a question about
+two groups of pages. The words about the outcome are in `reporting/sentences/citing/cite`.
 """
 
 from __future__ import annotations
@@ -28,59 +29,6 @@ from ranktilt.citing.unit import Unit
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError
-
-# Effects of an audit of citations by group of queries: data only.
-#
-# An effect is the value of one question about two groups of pages. Here "group" means a group of
-# queries, such as a topic, unless pages are named.
-
-
-@dataclass(frozen=True, kw_only=True)
-class CitationGroupAnswer:
-    """An effect on the queries of one group alone."""
-
-    group: str
-    """Name of the group of queries."""
-    effect: CitationEffect
-    """The effect; its p is corrected over all groups."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CitationBreakdown:
-    """Every effect of an audit of citations by group of queries."""
-
-    column: str
-    """Column of the queries that groups them, with its number of bins: ``topic``, ``year:3``."""
-    groups: tuple[QueryGroup, ...]
-    """The groups with their numbers of queries, in order."""
-    without_group: int
-    """Number of queries that have no group."""
-    answers: tuple[CitationGroupAnswer, ...]
-    """Effects by group; none where the queries of a group cannot answer a question."""
-    differences: tuple[GroupDifference, ...]
-    """Whether the groups differ, for each question and pair of groups of pages."""
-    against_rest: tuple[RestDifference, ...]
-    """How each group differs from all other queries."""
-    variances: tuple[TiltVariance, ...]
-    """How far single queries differ beyond noise, for the primary question of each pair."""
-
-    def answers_to(self, difference: GroupDifference) -> list[CitationGroupAnswer]:
-        """Return the effects that a test of differences compares, in the order of the groups."""
-        return [
-            answer
-            for answer in self.answers
-            if answer.effect.question == difference.question
-            and (answer.effect.a, answer.effect.b) == (difference.a, difference.b)
-        ]
-
-    def rest_of(self, answer: CitationGroupAnswer) -> RestDifference | None:
-        """Return how a group's effect differs from that of all other queries, if tested."""
-        effect = answer.effect
-        for rest in self.against_rest:
-            is_question = (rest.question, rest.a, rest.b) == (effect.question, effect.a, effect.b)
-            if is_question and rest.group == answer.group:
-                return rest
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +67,54 @@ class Steadiness:
     """
     largest_share: float
     """Part of the citations that goes to the most cited domain, 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CitationGroupAnswer:
+    """An effect on the queries of one group alone."""
+
+    group: str
+    """Name of the group of queries."""
+    effect: CitationEffect
+    """The effect; its p is corrected over all groups."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CitationBreakdown:
+    """Every effect of an audit of citations by group of queries, such as a topic."""
+
+    column: str
+    """Column of the queries that groups them, with its number of bins: ``topic``, ``year:3``."""
+    groups: tuple[QueryGroup, ...]
+    """The groups with their numbers of queries, in order."""
+    without_group: int
+    """Number of queries that have no group."""
+    answers: tuple[CitationGroupAnswer, ...]
+    """Effects by group; none where the queries of a group cannot answer a question."""
+    differences: tuple[GroupDifference, ...]
+    """Whether the groups differ, for each question and pair of groups of pages."""
+    against_rest: tuple[RestDifference, ...]
+    """How each group differs from all other queries."""
+    variances: tuple[TiltVariance, ...]
+    """How far single queries differ beyond noise, for the primary question of each pair."""
+
+    def answers_to(self, difference: GroupDifference) -> list[CitationGroupAnswer]:
+        """Return the effects that a test of differences compares, in the order of the groups."""
+        return [
+            answer
+            for answer in self.answers
+            if answer.effect.question == difference.question
+            and (answer.effect.a, answer.effect.b) == (difference.a, difference.b)
+        ]
+
+    def rest_of(self, answer: CitationGroupAnswer) -> RestDifference | None:
+        """Return how a group's effect differs from that of all other queries, if tested."""
+        effect = answer.effect
+        for rest in self.against_rest:
+            is_question = (rest.question, rest.a, rest.b) == (effect.question, effect.a, effect.b)
+            if is_question and rest.group == answer.group:
+                return rest
+        return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,4 +1,9 @@
-"""Judge an audit by fixed limits: within them, tilted or inconclusive."""
+"""Check an audit against limits: it is within them, tilted or inconclusive.
+
+A *tilt* is the answer to a question about two groups. With an earlier audit, the *baseline*, a gate
+also checks the growth of each tilt, which is how much farther from its neutral value it is than in
+the baseline, and the loss of effectiveness.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +44,124 @@ from ranktilt.measures.base import Estimand
 from ranktilt.measures.margin import Margin, read_margin, require_unit
 from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES
 
-# The audits that a gate judges: a single audit, or one for each of several sources.
+
+@names_files
+def gate(
+    audit: Audit | SourceAudits,
+    *,
+    max_tilt: Margin | None = None,
+    measures: Iterable[str | Estimand] | None = None,
+    runs: Iterable[str] | None = None,
+    pairs: Iterable[Pair] | None = None,
+    baseline: Audit | SourceAudits | None = None,
+    min_effect: float = 0.0,
+    max_loss: float | None = None,
+    max_left_out: float | None = None,
+    inconclusive: str = "fail",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    label_errors: str | LabelErrors | None = None,
+) -> Gate:
+    """Check an audit against limits, by the same rule as its verdicts.
+
+    There are up to three checks for each answer:
+
+    1. The tilt, which is the answer itself, is checked against `max_tilt`. If its whole 95 %
+       interval, ends included, lies within `max_tilt` of its neutral value, it is *level*, or
+       *within* the limit if it still shows a favoured group. It is *tilted* if it shows a favoured
+       group and the whole interval lies beyond a limit; else *inconclusive*.
+    2. The growth of the tilt since `baseline` is checked against `min_effect`. It is ``|Δ new| −
+       |Δ old|``, the difference of both distances from the neutral value, bootstrapped over the
+       queries of both audits. It is *tilted* if the whole interval lies above `min_effect`, which
+       shows a larger growth; *level* if no part of it lies above, which excludes a larger growth;
+       else *inconclusive*. At `min_effect` 0, only an unchanged ranking or a tilt that certainly
+       shrank is level; to show "no worse than before", allow some points.
+    3. The change of effectiveness over all documents since `baseline` is checked against
+       `max_loss`. It is *level* if its whole interval lies above ``−max_loss``, which excludes a
+       greater loss; *tilted* if it lies below, which shows a greater loss; else *inconclusive*.
+
+    The worst outcome of all checks counts; an undefined tilt or growth is inconclusive.
+
+    Parameters
+    ----------
+    audit : Audit or SourceAudits
+        An audit with groups. With several sources, each is checked separately.
+    max_tilt : float, str or None, optional
+        Limit in percentage points, at least 0 and below 200, or with the unit of another estimand
+        (``"2 ranks"``). None: 5 points, or no limit if you give a baseline.
+    measures, runs, pairs : iterable, optional
+        What must pass: measures (by their Relative Δ) and other estimands of the audit, names of
+        runs, and pairs of groups. By default the primary question, every run and every pair.
+    baseline : Audit, SourceAudits or None, optional
+        An earlier audit with the same measures, pairs and runs. If each audit has one run, the runs
+        may have different names.
+    min_effect : float, optional
+        Allowed growth in points, at least 0.
+    max_loss : float or None, optional
+        Allowed loss of effectiveness in points, at least 0, on the measures among `measures`. If
+        there are none, it is checked on the measure that the audit prints first. None:
+        effectiveness is not checked.
+    max_left_out : float or None, optional
+        Largest percentage of all queries that may be in only one of audit and baseline. They are
+        left out of growth and loss with a note; more are refused. None: 10.
+    inconclusive : {"fail", "pass"}, optional
+        Exit code of an inconclusive outcome: 3 or 0.
+    resamples, seed : int, optional
+        Bootstrap resamples of growth and loss; their random seed. The tilt's interval comes from
+        the audit.
+    label_errors : str, LabelErrors or None, optional
+        How often labels are wrong (``"ai:fpr=.02,fnr=.05"``). Audit and baseline are corrected for
+        it first; an audit may be corrected already.
+    """
+    if label_errors is not None:
+        audit = _correct(audit, label_errors)
+        baseline = None if baseline is None else _correct(baseline, label_errors)
+    options = GateOptions(
+        max_tilt=None if max_tilt is None else read_margin(max_tilt, "--max-tilt"),
+        min_effect=min_effect,
+        max_loss=max_loss,
+        max_left_out=max_left_out,
+        inconclusive=inconclusive,
+        resamples=resamples,
+        seed=seed,
+        has_baseline=baseline is not None,
+    )
+    options.check()
+    gated = _gated_audits(
+        audit,
+        baseline,
+        measures=measures,
+        runs=runs,
+        pairs=pairs,
+        needs_judgments=max_loss is not None,
+    )
+    checked = [_check_audit(gated_audit, options) for gated_audit in gated]
+    rows = list(chain.from_iterable(audit_checks.rows for audit_checks in checked))
+    notes = list(chain.from_iterable(audit_checks.notes for audit_checks in checked))
+    if isinstance(audit, SourceAudits):  # run by run, and not source by source
+        rows.sort(key=lambda row: audit.runs.index(row.run))
+    notes += _growth_notes(rows)
+    spec = {**options.spec, "audit": audit.spec.get("command")}
+    if audit.loaded_from:
+        spec["file"] = audit.loaded_from
+    return Gate(spec=spec, rows=tuple(rows), notes=tuple(dict.fromkeys(notes)))
+
+
+def _correct(audit: Audit | SourceAudits, label_errors: str | LabelErrors) -> Audit:
+    """Correct an audit for label errors; refuse audits of several sources."""
+    if not isinstance(audit, Audit):
+        raise UserError(
+            "this audit ranks each source with the reference alone, and no label errors can be "
+            "corrected; omit --label-errors"
+        )
+    return corrected_audit(audit, label_errors)
+
+
+# ---- audits -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GatedAudit:
+class _GatedAudit:
     """An audit, the answers that must pass, and the baseline."""
 
     audit: Audit
@@ -54,7 +172,7 @@ class GatedAudit:
     """An earlier audit to compare with; None if there is none."""
 
 
-def gated_audits(
+def _gated_audits(
     audit: Audit | SourceAudits,
     baseline: Audit | SourceAudits | None,
     *,
@@ -62,8 +180,8 @@ def gated_audits(
     runs: Iterable[str] | None,
     pairs: Iterable[Pair] | None,
     needs_judgments: bool,
-) -> list[GatedAudit]:
-    """Return the audits to gate; several sources are judged separately.
+) -> list[_GatedAudit]:
+    """Return the audits to gate; several sources are gated separately.
 
     Parameters
     ----------
@@ -74,7 +192,7 @@ def gated_audits(
     measures, runs, pairs : iterable or None
         What must pass; None for the primary question, all runs and all pairs of groups.
     needs_judgments : bool
-        Whether effectiveness is judged too.
+        Whether effectiveness is checked too.
 
     Raises
     ------
@@ -92,13 +210,16 @@ def gated_audits(
     else:
         audits = _audits_by_source(audit, pairs)
         pairs = None
+    # Every source takes the same names, which an iterator would yield only to the first.
+    measures = None if measures is None else list(measures)
+    runs = None if runs is None else list(runs)
     gated = []
     for source, audited in audits.items():
         earlier = baseline.audit_of(source) if isinstance(baseline, SourceAudits) else baseline
         if needs_judgments and not audited.measures:
             raise UserError("--max-loss needs effectiveness, and this audit has no judgments")
         requirements = Requirements.from_names(audited, measures=measures, runs=runs, pairs=pairs)
-        gated.append(GatedAudit(audit=audited, requirements=requirements, baseline=earlier))
+        gated.append(_GatedAudit(audit=audited, requirements=requirements, baseline=earlier))
     return gated
 
 
@@ -116,17 +237,76 @@ def _audits_by_source(audits: SourceAudits, pairs: Iterable[Pair] | None) -> dic
             names = [f"{audits.reference},{known}" for known in source_of_pair.values()]
             raise unknown_name("pair of groups", ",".join(pair), names)
         by_source[source] = audits.audit_of(source)
+    if not by_source:
+        raise UserError("nothing to gate: expected pairs of groups, got none")
     return by_source
 
 
-# Changes since a baseline, an earlier audit: the growth of each tilt, and a loss of
-# effectiveness.
-#
-# The growth of a tilt is how much farther from its neutral value it is than in the baseline.
+# ---- checks of an audit -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AuditChecks:
+    """The checks of one audit, and the notes on them."""
+
+    rows: tuple[GateRow, ...]
+    """A row for each answer that was checked."""
+    notes: tuple[Note, ...]
+    """Notes of the audit and of its checks."""
+
+
+def _check_audit(gated: _GatedAudit, options: GateOptions) -> _AuditChecks:
+    """Check the tilts of an audit; with a baseline, also their growth and the effectiveness."""
+    effects = gated.requirements.effects
+    checks = _tilt_checks(effects, options.tilt_limit)
+    corrections = (*correction_notes(gated.audit.notes), *observed_notes(effects))
+    warnings = (*warnings_of(gated.audit.notes), *corrections)
+    if gated.baseline is None:
+        rows = [
+            effect_gate(effect, *effect_checks)
+            for effect, effect_checks in zip(effects, checks, strict=True)
+        ]
+        notes = (*warnings, *_few_query_notes(effects, warnings))
+        return _AuditChecks(rows=tuple(rows), notes=notes)
+
+    since = _SinceBaseline.from_audits(gated.audit, gated.baseline, options)
+    changes = since.changes_of(effects)
+    rows = [
+        effect_gate(effect, *effect_checks, since.check_growth(change))
+        for effect, effect_checks, change in zip(effects, checks, changes, strict=True)
+    ]
+    runs = {effect.run for effect in effects}
+    if options.max_loss is not None:
+        measures = gated.requirements.loss_measures
+        rows += since.loss_rows(options.max_loss, runs=runs, measures=measures)
+    baseline_notes = [note for note in gated.baseline.notes if note not in warnings]
+    warnings = (*warnings, *notes_within(warnings_of(baseline_notes), "baseline", "baseline"))
+    notes = (
+        *warnings,
+        *since.matched.notes,
+        *(note for note in repeat_count_notes(since.matched) if note.run in runs),
+        *_few_query_notes([*effects, *changes], warnings),
+    )
+    return _AuditChecks(rows=tuple(rows), notes=notes)
+
+
+def _tilt_checks(effects: Sequence[Effect], limit: Margin | None) -> list[list[LimitCheck]]:
+    """Return a list with the check of each effect.
+
+    The lists are empty if `limit` is None: then only growth or a loss is checked.
+    """
+    if limit is None:
+        return [[] for _ in effects]
+    for question in dict.fromkeys(effect.estimand for effect in effects):
+        require_unit(question, limit, "--max-tilt")
+    return [[check_tilt(effect, limit)] for effect in effects]
+
+
+# ---- changes since a baseline -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SinceBaseline:
+class _SinceBaseline:
     """An audit and its baseline, over the queries that both have."""
 
     matched: Match
@@ -135,7 +315,7 @@ class SinceBaseline:
     """Limits of the gate."""
 
     @classmethod
-    def from_audits(cls, audit: Audit, baseline: Audit, options: GateOptions) -> SinceBaseline:
+    def from_audits(cls, audit: Audit, baseline: Audit, options: GateOptions) -> _SinceBaseline:
         """Match the audits; refuse too many queries that only one of them holds."""
         matched = match(audit, baseline, max_left_out=options.most_left_out)
         return cls(matched=matched, options=options)
@@ -200,73 +380,10 @@ def _require_changes(effects: Sequence[Effect], changes: Mapping[EffectKey, Chan
             )
 
 
-# Judge one audit by the limits of a gate.
-#
-# A tilt is an answer of the audit; its growth is how much larger it is than in an earlier audit,
-# the baseline.
+# ---- notes --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgedAudit:
-    """A gate's outcome for one audit."""
-
-    rows: tuple[GateRow, ...]
-    """A row for each answer that was checked."""
-    notes: tuple[Note, ...]
-    """Notes of the audit and of its checks."""
-
-
-def judge(gated: GatedAudit, options: GateOptions) -> JudgedAudit:
-    """Judge the tilts of an audit; with a baseline, also their growth and the effectiveness."""
-    effects = gated.requirements.effects
-    checks = _tilt_checks(effects, options.tilt_limit)
-    corrections = (*correction_notes(gated.audit.notes), *observed_notes(effects))
-    warnings = (*warnings_of(gated.audit.notes), *corrections)
-    if gated.baseline is None:
-        rows = [
-            effect_gate(effect, *effect_checks)
-            for effect, effect_checks in zip(effects, checks, strict=True)
-        ]
-        notes = (*warnings, *few_query_notes(effects, warnings))
-        return JudgedAudit(rows=tuple(rows), notes=notes)
-
-    since = SinceBaseline.from_audits(gated.audit, gated.baseline, options)
-    changes = since.changes_of(effects)
-    rows = [
-        effect_gate(effect, *effect_checks, since.check_growth(change))
-        for effect, effect_checks, change in zip(effects, checks, changes, strict=True)
-    ]
-    runs = {effect.run for effect in effects}
-    if options.max_loss is not None:
-        measures = gated.requirements.loss_measures
-        rows += since.loss_rows(options.max_loss, runs=runs, measures=measures)
-    baseline_notes = [note for note in gated.baseline.notes if note not in warnings]
-    warnings = (*warnings, *notes_within(warnings_of(baseline_notes), "baseline", "baseline"))
-    notes = (
-        *warnings,
-        *since.matched.notes,
-        *(note for note in repeat_count_notes(since.matched) if note.run in runs),
-        *few_query_notes([*effects, *changes], warnings),
-    )
-    return JudgedAudit(rows=tuple(rows), notes=notes)
-
-
-def _tilt_checks(effects: Sequence[Effect], limit: Margin | None) -> list[list[LimitCheck]]:
-    """Return a list with the check of each effect.
-
-    The lists are empty if `limit` is None: then only growth or a loss is judged.
-    """
-    if limit is None:
-        return [[] for _ in effects]
-    for question in dict.fromkeys(effect.estimand for effect in effects):
-        require_unit(question, limit, "--max-tilt")
-    return [[check_tilt(effect, limit)] for effect in effects]
-
-
-# Notes of a gate: what its reader should know.
-
-
-def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
+def _growth_notes(rows: Sequence[GateRow]) -> list[Note]:
     """Note that growths are no differences of tilts, and that several are not corrected together.
 
     The growth of a tilt is the difference of both distances from the neutral value.
@@ -281,7 +398,7 @@ def growth_notes(rows: Sequence[GateRow]) -> list[Note]:
     return notes
 
 
-def few_query_notes(effects: Sequence[Effect], warnings: Sequence[Note]) -> list[Note]:
+def _few_query_notes(effects: Sequence[Effect], warnings: Sequence[Note]) -> list[Note]:
     """Note that answers and changes rest on few queries, unless `warnings` say so already."""
     fewest = min(effect.queries for effect in effects)
     # Audits by relevance warn for each pair of groups. With fewer than `FEWEST_ROWS` queries there
@@ -293,115 +410,3 @@ def few_query_notes(effects: Sequence[Effect], warnings: Sequence[Note]) -> list
     if fewest < FEW_QUERIES and not has_warned:
         return [FewQueriesOfGroups(queries=fewest)]
     return []
-
-
-@names_files
-def gate(
-    audit: Audit | SourceAudits,
-    *,
-    max_tilt: Margin | None = None,
-    measures: Iterable[str | Estimand] | None = None,
-    runs: Iterable[str] | None = None,
-    pairs: Iterable[Pair] | None = None,
-    baseline: Audit | SourceAudits | None = None,
-    min_effect: float = 0.0,
-    max_loss: float | None = None,
-    max_left_out: float | None = None,
-    inconclusive: str = "fail",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    label_errors: str | LabelErrors | None = None,
-) -> Gate:
-    """Check an audit against limits, by the same rule as its verdicts.
-
-    There are up to three checks for each answer:
-
-    1. The tilt, which is the answer itself, is checked against `max_tilt`. If its whole 95 %
-       interval, ends included, lies within `max_tilt` of its neutral value, it is *level*, or
-       *within* the limit if it still shows a favoured group. It is *tilted* if it shows a favoured
-       group and the whole interval lies beyond a limit; else *inconclusive*.
-    2. The growth of the tilt since `baseline` is checked against `min_effect`. It is ``|Δ new| −
-       |Δ old|``, the difference of both distances from the neutral value, bootstrapped over the
-       queries of both audits. It is *tilted* if the whole interval lies above `min_effect`, which
-       shows a larger growth; *level* if no part of it lies above, which excludes a larger growth;
-       else *inconclusive*. At `min_effect` 0, only an unchanged ranking or a tilt that certainly
-       shrank is level; to show "no worse than before", allow some points.
-    3. The change of effectiveness over all documents since `baseline` is checked against
-       `max_loss`. It is *level* if its whole interval lies above ``−max_loss``, which excludes a
-       greater loss; *tilted* if it lies below, which shows a greater loss; else *inconclusive*.
-
-    The worst outcome of all checks counts; an undefined tilt or growth is inconclusive.
-
-    Parameters
-    ----------
-    audit : Audit or SourceAudits
-        An audit with groups. With several sources, each is checked separately.
-    max_tilt : float, str or None, optional
-        Limit in percentage points, at least 0 and below 200, or with the unit of another estimand
-        (``"2 ranks"``). None: 5 points, or no limit if you give a baseline.
-    measures, runs, pairs : iterable, optional
-        What must pass: measures (by their Relative Δ) and other estimands of the audit, names of
-        runs, and pairs of groups. By default the primary question, every run and every pair.
-    baseline : Audit, SourceAudits or None, optional
-        An earlier audit with the same measures, pairs and runs. If each audit has one run, the runs
-        may have different names.
-    min_effect : float, optional
-        Allowed growth in points, at least 0.
-    max_loss : float or None, optional
-        Allowed loss of effectiveness in points, at least 0, on the measures among `measures`. If
-        there are none, it is judged on the measure that the audit prints first. None: effectiveness
-        is not checked.
-    max_left_out : float or None, optional
-        Largest percentage of all queries that may be in only one of audit and baseline. They are
-        left out of growth and loss with a note; more are refused. None: 10.
-    inconclusive : {"fail", "pass"}, optional
-        Exit code of an inconclusive outcome: 3 or 0.
-    resamples, seed : int, optional
-        Bootstrap resamples of growth and loss; their random seed. The tilt's interval comes from
-        the audit.
-    label_errors : str, LabelErrors or None, optional
-        How often labels are wrong (``"ai:fpr=.02,fnr=.05"``). Audit and baseline are corrected for
-        it first; an audit may be corrected already.
-    """
-    if label_errors is not None:
-        audit = _correct(audit, label_errors)
-        baseline = None if baseline is None else _correct(baseline, label_errors)
-    options = GateOptions(
-        max_tilt=None if max_tilt is None else read_margin(max_tilt, "--max-tilt"),
-        min_effect=min_effect,
-        max_loss=max_loss,
-        max_left_out=max_left_out,
-        inconclusive=inconclusive,
-        resamples=resamples,
-        seed=seed,
-        has_baseline=baseline is not None,
-    )
-    options.check()
-    gated = gated_audits(
-        audit,
-        baseline,
-        measures=measures,
-        runs=runs,
-        pairs=pairs,
-        needs_judgments=max_loss is not None,
-    )
-    judged = [judge(gated_audit, options) for gated_audit in gated]
-    rows = list(chain.from_iterable(judged_audit.rows for judged_audit in judged))
-    notes = list(chain.from_iterable(judged_audit.notes for judged_audit in judged))
-    if isinstance(audit, SourceAudits):  # run by run, and not source by source
-        rows.sort(key=lambda row: audit.runs.index(row.run))
-    notes += growth_notes(rows)
-    spec = {**options.spec, "audit": audit.spec.get("command")}
-    if audit.loaded_from:
-        spec["file"] = audit.loaded_from
-    return Gate(spec=spec, rows=tuple(rows), notes=tuple(dict.fromkeys(notes)))
-
-
-def _correct(audit: Audit | SourceAudits, label_errors: str | LabelErrors) -> Audit:
-    """Correct an audit for label errors; refuse audits of several sources."""
-    if not isinstance(audit, Audit):
-        raise UserError(
-            "this audit ranks each source with the reference alone, and no label errors can be "
-            "corrected; omit --label-errors"
-        )
-    return corrected_audit(audit, label_errors)

@@ -1,4 +1,10 @@
-"""Group documents by bins of numbers: ``year:3`` makes three bins, ``score:.5`` two halves."""
+"""Group documents by numbers: by bins of them, or by the two ends of a property.
+
+``year:3`` makes three bins of about the same size, ``score:.5`` two groups below and above a value,
+and ``length:3`` bins of the number of words. A *property* is a column of many numbers, such as
+popularity, age or price. Its two *ends* take the place of groups: documents above its mean, and all
+others that have a number.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +27,29 @@ from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.data.text.quality import words
 from ranktilt.errors import UserError, unknown_name
 
-# Group documents by a property: a column of numbers, such as popularity, age or price.
-#
-# A property has two *ends*, which take the place of groups: documents above its mean, and all
-# others.
-
-
-UNGROUPED_COLUMNS = ("id", "text", "title", "origin")
+_UNGROUPED_COLUMNS = ("id", "text", "title", "origin")
 """Columns that make no groups, because nearly every document has a different value."""
-
-
-def property_sides(by: str) -> Pair:
-    """Return the names of a property's two ends: documents above its mean, and all others."""
-    return f"high-{by}", f"low-{by}"
+_BINS = range(2, 11)
+"""Numbers of bins that a column may be divided into."""
+_THRESHOLD = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
+"""Number that divides a column in two; a whole number is a number of bins instead."""
+_HALF_NAMES = ("below {}", "{} and above")
+"""Names of the two groups that a threshold makes."""
+_DIGITS = (4, 8, 17)
+"""Numbers of digits in the names of bins, tried in this order; 17 distinguish any two floats."""
 
 
 def grouping_columns(collection: Collection) -> list[str]:
     """Return the columns that documents may be grouped by."""
-    return [column for column in collection.docs.columns if column not in UNGROUPED_COLUMNS]
+    return [column for column in collection.docs.columns if column not in _UNGROUPED_COLUMNS]
+
+
+# ---- ends of a property -------------------------------------------------------------------------
+
+
+def property_sides(by: str) -> Pair:
+    """Return the names of a property's two ends: above its mean, and not above it."""
+    return f"high-{by}", f"low-{by}"
 
 
 def is_property(collection: Collection, by: str | None) -> bool:
@@ -67,14 +78,7 @@ def property_groups(collection: Collection, by: str) -> Groups:
     return Groups(by=by, names=property_sides(by), code=code, remarks=remarks, values=values)
 
 
-BINS = range(2, 11)
-"""Numbers of bins that a column may be divided into."""
-_THRESHOLD = re.compile(r"-?(?:\d+\.\d*|\.\d+)|-\d+")
-"""Number that divides a column in two; a whole number is a number of bins instead."""
-_HALF_NAMES = ("below {}", "{} and above")
-"""Names of the two groups that a threshold makes."""
-_DIGITS = (4, 8, 17)
-"""Numbers of digits in the names of bins, tried in this order; 17 distinguish any two floats."""
+# ---- bins ---------------------------------------------------------------------------------------
 
 
 def number_groups(collection: Collection, by: str, columns: Sequence[str]) -> Groups:
@@ -106,9 +110,9 @@ def divided_numbers(by: str, values: pl.Series, *, is_length: bool) -> Groups:
     if _THRESHOLD.fullmatch(number):
         groups = _halves(by, column, values, float(number), unit=" words" if is_length else "")
         return groups if is_length else _with_column(groups, column)
-    if not (number.isascii() and number.isdigit() and int(number) in BINS):
+    if not (number.isascii() and number.isdigit() and int(number) in _BINS):
         raise UserError(
-            f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {column}:3, or a value with a "
+            f"{by}: expected {_BINS[0]} to {_BINS[-1]} bins, such as {column}:3, or a value with a "
             f"decimal point to split at, such as {column}:.5; got {number!r}"
         )
     known = values.drop_nulls().to_numpy()

@@ -1,6 +1,7 @@
-"""Choose the pairs of groups to compare.
+"""Choose the pairs of groups to compare, and find the twins of a pair.
 
-In a pair, ``rest`` (`REST`) stands for all documents of other groups.
+In a pair, ``rest`` (`REST`) stands for all documents of other groups. *Twins* are two versions of
+one document, their *origin*: each of the two groups has one of them.
 """
 
 from __future__ import annotations
@@ -20,48 +21,6 @@ from ranktilt.data.labels.group_names import REST
 from ranktilt.data.labels.label_remarks import MOST_PAIRED, parts_words
 from ranktilt.data.notes.inputs import NumberLabels, PropertyLabels
 from ranktilt.errors import UserError
-
-# Find twins: two versions of one document, of which each of two groups has one.
-#
-# The document that they are versions of is their *origin*.
-
-
-def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:
-    """Return the rows of all twins: a document of the first group, and one of the second.
-
-    The array has the shape (n_twins, 2). If an origin has several documents in a group, all their
-    combinations are twins.
-    """
-    index_a, index_b = (groups.names.index(name) for name in pair)
-    documents = _documents(collection, groups)
-    first = documents.filter(pl.col("group") == index_a).select("origin", a="row")
-    second = documents.filter(pl.col("group") == index_b).select("origin", b="row")
-    joined = first.join(second, on="origin", how="inner", maintain_order="left_right")
-    return joined.select("a", "b").to_numpy()
-
-
-def _documents(collection: Collection, groups: Groups) -> pl.DataFrame:
-    """Return a table of all documents: row, origin and index of the group."""
-    rows = np.arange(collection.docs.height)
-    return pl.DataFrame({"row": rows, "origin": collection.docs["origin"], "group": groups.code})
-
-
-def are_twins(collection: Collection, groups: Groups, pair: Pair, relevant: pl.DataFrame) -> bool:
-    """Return whether each relevant document of either group has exactly one twin of its grade.
-
-    `relevant` is a table of the relevant documents, with the columns ``query``, ``row`` and
-    ``grade``.
-    """
-    index_a, index_b = (groups.names.index(name) for name in pair)
-    documents = relevant.join(_documents(collection, groups), on="row", how="inner")
-    compared = documents.filter(pl.col("group").is_in([index_a, index_b]))
-    origins = compared.group_by("query", "origin").agg(
-        (pl.col("group") == index_a).sum().alias("a"),
-        (pl.col("group") == index_b).sum().alias("b"),
-        pl.col("grade").n_unique().alias("grades"),
-    )
-    is_one_pair = (origins["a"] == 1) & (origins["b"] == 1) & (origins["grades"] == 1)
-    return bool(is_one_pair.all())
 
 
 def grouped_pairs(
@@ -102,19 +61,6 @@ def grouped_pairs(
     return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
 
 
-def _without_rest(pair: Any, groups: Groups) -> Any:
-    """Return a pair of a group and ``rest`` with the name of the other group for ``rest``.
-
-    This is for collections with two groups; other pairs, and those that `choose_pairs` will refuse,
-    are returned as they are.
-    """
-    if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
-        return pair
-    index = groups.index(next(name for name in pair if name != REST))
-    other_index = 1 - index
-    return tuple(groups.names[other_index if name == REST else index] for name in pair)
-
-
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
     """Choose the pairs of groups to compare: all of them, or those in `pairs`, which must exist."""
     if pairs is None:
@@ -141,9 +87,60 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
     return chosen
 
 
+def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:
+    """Return the rows of all twins: a document of the first group, and one of the second.
+
+    The array has the shape (n_twins, 2). If an origin has several documents in a group, all their
+    combinations are twins.
+    """
+    index_a, index_b = (groups.names.index(name) for name in pair)
+    documents = _grouped_documents(collection, groups)
+    first = documents.filter(pl.col("group") == index_a).select("origin", a="row")
+    second = documents.filter(pl.col("group") == index_b).select("origin", b="row")
+    joined = first.join(second, on="origin", how="inner", maintain_order="left_right")
+    return joined.select("a", "b").to_numpy()
+
+
+def are_twins(collection: Collection, groups: Groups, pair: Pair, relevant: pl.DataFrame) -> bool:
+    """Return whether each relevant document of either group has exactly one twin of its grade.
+
+    `relevant` is a table of the relevant documents, with the columns ``query``, ``row`` and
+    ``grade``.
+    """
+    index_a, index_b = (groups.names.index(name) for name in pair)
+    documents = relevant.join(_grouped_documents(collection, groups), on="row", how="inner")
+    compared = documents.filter(pl.col("group").is_in([index_a, index_b]))
+    origins = compared.group_by("query", "origin").agg(
+        (pl.col("group") == index_a).sum().alias("a"),
+        (pl.col("group") == index_b).sum().alias("b"),
+        pl.col("grade").n_unique().alias("grades"),
+    )
+    is_one_pair = (origins["a"] == 1) & (origins["b"] == 1) & (origins["grades"] == 1)
+    return bool(is_one_pair.all())
+
+
+def _without_rest(pair: Any, groups: Groups) -> Any:
+    """Return a pair of a group and ``rest`` with the name of the other group for ``rest``.
+
+    This is for collections with two groups; other pairs, and those that `choose_pairs` will refuse,
+    are returned as they are.
+    """
+    if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
+        return pair
+    index = groups.index(next(name for name in pair if name != REST))
+    other_index = 1 - index
+    return tuple(groups.names[other_index if name == REST else index] for name in pair)
+
+
 def _remedy(groups: Groups) -> str:
     """Say what to do if there are too many groups to compare."""
     for remark in groups.remarks:
         if isinstance(remark, NumberLabels | PropertyLabels):
             return parts_words(remark.by, remark)
     return "name some (--pair A,B), or bin a column of numbers, such as year:3, or score:.5"
+
+
+def _grouped_documents(collection: Collection, groups: Groups) -> pl.DataFrame:
+    """Return a table of all documents: row, origin and index of the group."""
+    rows = np.arange(collection.docs.height)
+    return pl.DataFrame({"row": rows, "origin": collection.docs["origin"], "group": groups.code})

@@ -26,6 +26,8 @@ DrawnLabels = npt.NDArray[np.int8]
 """Index of the group of each document in each draw, of shape (draws, documents); −1 for none."""
 SHUFFLES = 1000
 """Usual number of shuffles for a p; `shuffle_count` asks for more if there are many tests."""
+MOST_LABELS = 1 << 20
+"""Most labels to draw at a time, so that memory does not grow with the number of draws."""
 _LABELS_PER_BLOCK = 1 << 18
 """Labels of a block of shuffles: arrays of this size stay in the processor's cache."""
 _FEWEST_SHUFFLES_PER_BLOCK = 32

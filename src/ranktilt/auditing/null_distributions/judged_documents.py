@@ -1,6 +1,10 @@
-"""Relative Δ under random labels, which are shuffled among each query's relevant documents.
+"""Relative Δ under random labels of relevant documents, and what each of these labels adds.
 
 A *judgment* is one relevant document of one query, and a *label* is the group of a document.
+``M_a`` and ``M_b`` are the values of a measure over the documents of group a and of group b. Labels
+of groups that are not twins are shuffled among each query's relevant documents. *Twins* are two
+versions of one document, their *origin*, a version in each group; their labels are exchanged, in
+all queries alike.
 """
 
 from __future__ import annotations
@@ -12,20 +16,27 @@ from itertools import chain
 import numpy as np
 
 from ranktilt.auditing.judged_run import JudgedRun, Judgments, deepest
-from ranktilt.auditing.null_distributions.base import DrawnLabels, LabelEffects, Shuffles
+from ranktilt.auditing.null_distributions.base import (
+    MOST_LABELS,
+    DrawnLabels,
+    LabelEffects,
+    Shuffles,
+)
 from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.permuted_labels import RelevantBlocks, RelevantDocuments
 from ranktilt.measures.ranking import Bools, Floats, Ints, Judged
 from ranktilt.measures.relevance import label_weights
+from ranktilt.statistics.bootstrap import blocks
 from ranktilt.statistics.permutation import exchanged_sums, shuffle_p
 from ranktilt.statistics.two_way import Clusters, sums
 
-# What each relevant document's label adds to ``M_a − M_b``, for groups that are no twins.
-#
-# ``M_a`` and ``M_b`` are the values of a measure over the documents of group a and of group b. A
-# document's label is its group.
+_EXCHANGE_SEED = 7
+"""Second part of the seed of exchanges; no other null distribution uses it."""
+
+
+# ---- groups that are not twins ------------------------------------------------------------------
 
 
 def judged_labels(
@@ -99,16 +110,7 @@ def _added(judged_run: JudgedRun, measure: Measure, is_counted: Bools, both: Jud
     return sums(judgment[is_relevant], weight[is_relevant], len(is_counted))
 
 
-# ``M_a − M_b`` of twins: what each relevant document adds, and p under exchanged labels.
-#
-# ``M_a`` and ``M_b`` are the values of a measure over the documents of group a and of group b.
-# Twins are two versions of one document, a version of each group; this document is their origin.
-
-
-_LABELS_AT_ONCE = 1 << 20
-"""Most labels to exchange at a time, so that memory does not grow with the number of draws."""
-_SEED = 7
-"""Second part of the seed; no other null distribution uses it."""
+# ---- twins --------------------------------------------------------------------------------------
 
 
 def relevant_clusters(
@@ -167,7 +169,7 @@ def exchange_p(
     which are sums over documents, the exchange leaves ``M_a + M_b`` as it is, so this is also the p
     of Relative Δ. `sample` and `origins` are those of `relevant_clusters`.
     """
-    seed = [options.seed, _SEED]
+    seed = [options.seed, _EXCHANGE_SEED]
     if measure.linear and sample.clusters is not None:
         totals = sample.clusters.origin_totals
         exchanged = exchanged_sums(totals, draws=options.resamples, seed=seed)
@@ -182,35 +184,50 @@ def exchange_p(
     retrieved = np.unique(entry_judgment[is_counted])
     query = np.unique(judgments.query[retrieved], return_inverse=True)[1]
     pool = RelevantDocuments(query=query, grade=judgments.grade[retrieved])
-    pool_position = positions_in(retrieved, len(judgments.query))
-    blocks = RelevantBlocks.from_ranking(pool, [measure], ranking, pool_position[entry_judgment])
+    pool_position = _positions_in(retrieved, len(judgments.query))
+    entry_position = pool_position[entry_judgment]
+    relevant = RelevantBlocks.from_ranking(pool, [measure], ranking, entry_position)
     is_first = (judgments.group[retrieved] == groups[0])[:, None]
     origin = np.unique(origins[judgments.row[retrieved]], return_inverse=True)[1]
     origin_count = int(origin.max(initial=-1)) + 1
     rng = np.random.default_rng(seed)
     null: list[Floats] = []
-    step = max(_LABELS_AT_ONCE // max(len(retrieved), 1), 1)
-    for start in range(0, options.resamples, step):
-        draws = min(step, options.resamples - start)
-        is_exchanged = rng.integers(0, 2, size=(origin_count, draws), dtype=np.int8)[origin] == 1
+    for start, stop in blocks(options.resamples, len(retrieved), MOST_LABELS):
+        size = origin_count, stop - start
+        is_exchanged = rng.integers(0, 2, size=size, dtype=np.int8)[origin] == 1
         is_first_in_draw = is_first != is_exchanged
-        null.append(_difference(blocks, is_first_in_draw.astype(np.float64)))
+        null.append(_difference(relevant, is_first_in_draw.astype(np.float64)))
     drawn = np.concatenate(null)
-    observed = float(_difference(blocks, is_first.astype(np.float64))[0])
+    observed = float(_difference(relevant, is_first.astype(np.float64))[0])
     # A draw and the one that exchanges all other origins are equally likely and of opposite sign.
     return shuffle_p(observed, np.concatenate([drawn, -drawn]))
 
 
-def _difference(blocks: RelevantBlocks, is_first: Floats) -> Floats:
+def _difference(relevant: RelevantBlocks, is_first: Floats) -> Floats:
     """Sum ``M_a − M_b`` over the queries, draw by draw.
 
     `is_first` is 1 where a draw puts a document in a, and 0 where it puts it in b. Its shape is
     (n_documents, draws).
     """
     # `totals` returns a list with an array for each measure; here there is a single measure.
-    [total_a], [total_b] = blocks.totals(is_first), blocks.totals(1.0 - is_first)
+    [total_a], [total_b] = relevant.totals(is_first), relevant.totals(1.0 - is_first)
     difference: Floats = (total_a - total_b).sum(axis=0)
     return difference
+
+
+def _positions_in(judgments: Ints, judgment_count: int) -> Ints:
+    """Return a table that maps each of `judgment_count` judgments to its position in `judgments`.
+
+    It maps judgments that are not among `judgments` to −1. The table has one more element, which is
+    −1: an entry that is not relevant has the judgment −1, and NumPy reads index −1 as the last
+    element.
+    """
+    table = np.full(judgment_count + 1, -1)
+    table[judgments] = np.arange(len(judgments))
+    return table
+
+
+# ---- Relative Δ under shuffles ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -390,21 +407,9 @@ class _Group:
         """Return which of these documents a run retrieves, and where."""
         ranking, keep = judged_run.ranking.head(deepest(measures))
         judgment_count = len(judged_run.judgments.query)
-        pool_position = positions_in(self.judgment, judgment_count)
+        pool_position = _positions_in(self.judgment, judgment_count)
         entry_position = pool_position[judged_run.judgment[keep]]
         return RelevantBlocks.from_ranking(self.pool, measures, ranking, entry_position)
-
-
-def positions_in(judgments: Ints, judgment_count: int) -> Ints:
-    """Return a table that maps each of `judgment_count` judgments to its position in `judgments`.
-
-    It maps judgments that are not among `judgments` to −1. The table has one more element, which is
-    −1: an entry that is not relevant has the judgment −1, and NumPy reads index −1 as the last
-    element.
-    """
-    table = np.full(judgment_count + 1, -1)
-    table[judgments] = np.arange(len(judgments))
-    return table
 
 
 def _values(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:

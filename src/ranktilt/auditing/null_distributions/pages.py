@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_run import JudgedRun, Judgments
-from ranktilt.auditing.null_distributions.base import LabelEffects, Shuffles
+from ranktilt.auditing.null_distributions.base import MOST_LABELS, LabelEffects, Shuffles
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.progress import report
@@ -24,8 +24,6 @@ from ranktilt.statistics.two_way import Clusters, sums
 
 Signs = npt.NDArray[np.int8]
 """1 for documents of a pair's first group, −1 for its second group, 0 for all others."""
-_MOST_LABELS = 1 << 20
-"""Most labels to draw at a time, so that memory does not grow with the number of draws."""
 _PROGRESS_TITLE = "random band of the page"
 """Title of the progress bar."""
 
@@ -176,7 +174,7 @@ def _add_unjudged_shares(
     for stratum in row_sets:
         shares_by_stratum.append([shares_of_run.within(stratum) for shares_of_run in shares])
     rng = np.random.default_rng([shuffles.seed, 1])
-    for start, stop in blocks(shuffles.count, len(code), _MOST_LABELS):
+    for start, stop in blocks(shuffles.count, len(code), MOST_LABELS):
         drawn_totals = [total[:, start:stop] for total in totals]
         for stratum, shares_of_stratum in zip(row_sets, shares_by_stratum, strict=True):
             labels = np.broadcast_to(code[stratum], (stop - start, len(stratum)))

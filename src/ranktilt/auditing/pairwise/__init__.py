@@ -5,6 +5,8 @@ unprotected. The *kind* of a pair says whether both documents are relevant to th
 The *preference* is the share of the model's decisions for the protected document.
 
 Start with `audit.pairwise`: `pairs` draws the pairs to ask about, `ask` asks a model, `decisions`
-holds its choices, and `decision_file` reads choices from a file. `counts` counts choices, `outcome`
-makes shares and tests of them, `totals` does so for all kinds of pairs, and `result` is the result.
+holds its choices and counts them, and `decision_file` reads choices from a file. `audit` makes
+shares and tests of the counts, kind by kind, and `result` holds these and the options. The words
+are in `reporting/sentences/pairwise.py`. May import `rankers` and all below it. Tests:
+tests/auditing/test_pairwise.py, tests/auditing/test_variation.py.
 """

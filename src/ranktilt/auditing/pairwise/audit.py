@@ -1,4 +1,8 @@
-"""Audit a language model by its choices between two documents, with intervals and tests."""
+"""Audit a language model by its choices between two documents, with intervals and tests.
+
+The choices are counted for each *kind* of pairs: both documents are relevant to the query, or
+neither. A protected document's *half lead* is half its choices minus half those of the other one.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +55,204 @@ from ranktilt.statistics.inversion import Inference, infer
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads, sums
 
-# The outcome of one kind of pairs: shares with intervals over queries and documents, and tests.
-#
-# A pair is a protected and an unprotected document. Its *half lead* is half the choices of the
-# protected document minus half the choices of the other.
+
+def pairwise(
+    collection: Collection,
+    choices: Pairwise | Decisions,
+    *,
+    by: str = "source",
+    protected: str | None = None,
+    pairs: int = 20,
+    candidates: Run | None = None,
+    queries: Iterable[str] | None = None,
+    count_rule: str = "both-agree",
+    margin: float = 5.0,
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> PairwiseAudit:
+    """Ask a model whether a protected or an unprotected document is more relevant, in both orders.
+
+    This is the test of Wang et al., NAACL 2024, sec. 3.2 and table 3. Two rules are not in the
+    paper: both orders must agree, and a query has 20 pairs.
+
+    Parameters
+    ----------
+    collection : Collection
+        Queries, and documents with a column of groups.
+    choices : Pairwise or Decisions
+        The model to ask, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its
+        method and top do not matter), or earlier choices from `ask_pairs` or `read_decisions`.
+    by, protected : str
+        Column of the groups, and name of the protected group: by default the smaller of two. The
+        documents of all other groups are unprotected.
+    pairs : int, optional
+        Number of pairs to draw for each query: so many of two relevant documents, and as many of
+        two documents that are not relevant.
+    candidates : Run, optional
+        Documents from which a query's pairs are drawn; all by default.
+    queries : iterable of str, optional
+        Ids of the queries that count, such as those that an adapter did not learn from; all by
+        default.
+    count_rule : {"both-agree", "each"}, optional
+        Count a pair if the answers in both orders agree, or each answer separately.
+    margin : float, optional
+        Largest distance from 50 % that counts as level, in points.
+    correction : {"holm", "bonferroni"}, optional
+        Correction of the p-values of both kinds of pairs.
+    resamples, seed : int, optional
+        Number of bootstrap resamples; random seed of these and of the pairs.
+    """
+    options = PairwiseOptions(
+        count_rule=count_rule,
+        margin=margin,
+        correction=correction,
+        resamples=resamples,
+        seed=seed,
+    )
+    options.check()
+    query_ids = None if queries is None else known_queries(collection, queries)
+    if isinstance(choices, Decisions):
+        decisions = choices
+    else:
+        drawn = draw_pairs(
+            collection,
+            two_groups(collection, by, protected),
+            pairs=pairs,
+            seed=seed,
+            candidates=candidates,
+            queries=query_ids,
+        )
+        decisions = ask_pairs(collection, drawn, choices)
+    if query_ids is not None:
+        decisions = only_queries(decisions, query_ids)
+    totals = _total_choices(decisions, collection, options)
+    spec = _pairwise_spec(
+        decisions,
+        collection,
+        options,
+        candidates=candidates,
+        query_count=None if query_ids is None else len(query_ids),
+    )
+    result = PairwiseAudit(
+        spec=spec,
+        model=decisions.model,
+        protected=decisions.sides.protected,
+        unprotected=decisions.sides.unprotected,
+        outcomes=totals.outcomes,
+        by_query=totals.by_query,
+        by_pair=totals.by_pair,
+    )
+    return replace(result, notes=tuple(_choice_notes(result, decisions)))
 
 
-def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int, seed: int) -> PairOutcome:
+def _pairwise_spec(
+    decisions: Decisions,
+    collection: Collection,
+    options: PairwiseOptions,
+    *,
+    candidates: Run | None,
+    query_count: int | None,
+) -> dict[str, Any]:
+    """Return the options and inputs behind a result.
+
+    `candidates` is the run that pairs were drawn from, if any. `query_count` is the number of
+    queries that were named; None if all count.
+    """
+    spec = {
+        **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+        "by": decisions.sides.by,
+        "protected": decisions.sides.protected,
+        **asdict(options),
+        **decisions.spec,
+    }
+    if candidates is not None:
+        spec["candidates"] = candidates.name
+    if query_count is not None:
+        spec["queries"] = query_count
+    all_queries = set(decisions.frame["query"])
+    training_count = len(all_queries & decisions.training_queries)
+    if training_count:
+        spec["trained_queries"] = f"{training_count:,} of {len(all_queries):,}"
+    return spec | {"asked": _digest(decisions), "ranktilt": __version__}
+
+
+def _digest(decisions: Decisions) -> str:
+    """Return a hash of the pairs that the model was asked about, whatever their order."""
+    pairs = (
+        decisions.frame.select("query", "kind", "first", "second")
+        .sort(pl.all())
+        .write_csv(include_header=False)
+    )
+    return hashlib.blake2b(pairs.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+# ---- all kinds of pairs -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ChoiceTotals:
+    """Choices in pairs of all kinds.
+
+    The kind of a pair says whether both documents are relevant, or neither.
+    """
+
+    outcomes: tuple[PairOutcome, ...]
+    """Outcome of each kind of pairs."""
+    by_query: tuple[QueryChoices, ...]
+    """Choices in each query, kind by kind."""
+    by_pair: tuple[PairTable, ...]
+    """Choices in each pair, for each kind."""
+
+
+def _total_choices(
+    decisions: Decisions, collection: Collection, options: PairwiseOptions
+) -> _ChoiceTotals:
+    """Count and test the choices of each kind of pairs; correct the p of all kinds together."""
+    by_query: list[QueryChoices] = []
+    by_pair: list[PairTable] = []
+    outcomes: list[PairOutcome] = []
+    for kind in KINDS:
+        pairs = count_choices(decisions, collection, kind, options.count_rule)
+        by_query += query_choices(kind, pairs)
+        if len(pairs):
+            by_pair.append(pair_table(kind, pairs))
+            # The dyads are the query and both documents of each pair: pairs that share one of these
+            # are not independent.
+            counts, dyads = count_arrays(pairs)
+            outcomes.append(
+                estimate_outcome(
+                    kind, counts, dyads, resamples=options.resamples, seed=options.seed
+                )
+            )
+    return _ChoiceTotals(
+        outcomes=_correct(outcomes, options.correction),
+        by_query=tuple(by_query),
+        by_pair=tuple(by_pair),
+    )
+
+
+def _correct(outcomes: Sequence[PairOutcome], correction: str) -> tuple[PairOutcome, ...]:
+    """Correct the p of all kinds of pairs together.
+
+    A corrected p is NaN if the effective number of queries or documents is below `FEWEST`.
+    """
+    ps = correct([pair_outcome.p for pair_outcome in outcomes], correction)
+    tests = max(int((~np.isnan(ps)).sum()), 1)
+    rows = []
+    for pair_outcome, p in zip(outcomes, ps, strict=True):
+        is_testable = pair_outcome.effective_n >= FEWEST
+        p_corrected = float(p) if is_testable else np.nan
+        rows.append(replace(pair_outcome, p_corrected=p_corrected, family_size=tests))
+    return tuple(rows)
+
+
+# ---- one kind of pairs --------------------------------------------------------------------------
+
+
+def estimate_outcome(
+    kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int, seed: int
+) -> PairOutcome:
     """Return counts as shares, with intervals over queries and documents, and test the preference.
 
     `pairs` has the query and both documents of each pair.
@@ -152,70 +347,10 @@ class _Shares:
         )
 
 
-# Count and test the choices of all kinds of pairs together.
+# ---- notes --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChoiceTotals:
-    """Choices in pairs of all kinds.
-
-    The kind of a pair says whether both documents are relevant, or neither.
-    """
-
-    outcomes: tuple[PairOutcome, ...]
-    """Outcome of each kind of pairs."""
-    by_query: tuple[QueryChoices, ...]
-    """Choices in each query, kind by kind."""
-    by_pair: tuple[PairTable, ...]
-    """Choices in each pair, for each kind."""
-
-
-def total_choices(
-    decisions: Decisions, collection: Collection, options: PairwiseOptions
-) -> ChoiceTotals:
-    """Count and test the choices of each kind of pairs; correct the p of all kinds together."""
-    by_query: list[QueryChoices] = []
-    by_pair: list[PairTable] = []
-    outcomes: list[PairOutcome] = []
-    for kind in KINDS:
-        pairs = count_choices(decisions, collection, kind, options.count_rule)
-        by_query += query_choices(kind, pairs)
-        if len(pairs):
-            by_pair.append(pair_table(kind, pairs))
-            # The dyads are the query and both documents of each pair: pairs that share one of these
-            # are not independent.
-            counts, dyads = count_arrays(pairs)
-            outcomes.append(
-                outcome(kind, counts, dyads, resamples=options.resamples, seed=options.seed)
-            )
-    return ChoiceTotals(
-        outcomes=_correct(outcomes, options.correction),
-        by_query=tuple(by_query),
-        by_pair=tuple(by_pair),
-    )
-
-
-def _correct(outcomes: Sequence[PairOutcome], correction: str) -> tuple[PairOutcome, ...]:
-    """Correct the p of all kinds of pairs together.
-
-    A corrected p is NaN if the effective number of queries or documents is below `FEWEST`.
-    """
-    ps = correct([pair_outcome.p for pair_outcome in outcomes], correction)
-    tests = max(int((~np.isnan(ps)).sum()), 1)
-    rows = []
-    for pair_outcome, p in zip(outcomes, ps, strict=True):
-        is_testable = pair_outcome.effective_n >= FEWEST
-        p_corrected = float(p) if is_testable else np.nan
-        rows.append(replace(pair_outcome, p_corrected=p_corrected, family_size=tests))
-    return tuple(rows)
-
-
-# Notes of a pairwise audit: what its reader should know.
-#
-# A function here decides which notes apply; `reporting/sentences/notes` has their words.
-
-
-def choice_notes(result: PairwiseAudit, decisions: Decisions) -> Iterator[Note]:
+def _choice_notes(result: PairwiseAudit, decisions: Decisions) -> Iterator[Note]:
     """Yield all notes: on fixed choices, on how answers were read, and on few queries."""
     effects = [result.effect(outcome) for outcome in result.outcomes if outcome.decided]
     yield from variation_notes(effects)
@@ -261,137 +396,3 @@ def _few_query_notes(outcomes: Sequence[PairOutcome]) -> Iterator[Note]:
             yield FewQueriesWithPairs(queries=outcome.queries, pairs=kind)
         if not outcome.decided:
             yield NothingDecided(pairs=kind)
-
-
-# Provenance of a pairwise audit: how it was made, so that it can be repeated.
-
-
-def pairwise_spec(
-    decisions: Decisions,
-    collection: Collection,
-    options: PairwiseOptions,
-    *,
-    candidates: Run | None,
-    query_count: int | None,
-) -> dict[str, Any]:
-    """Return the options and inputs behind a result.
-
-    `candidates` is the run that pairs were drawn from, if any. `query_count` is the number of
-    queries that were named; None if all count.
-    """
-    spec = {
-        **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        "by": decisions.sides.by,
-        "protected": decisions.sides.protected,
-        **asdict(options),
-        **decisions.spec,
-    }
-    if candidates is not None:
-        spec["candidates"] = candidates.name
-    if query_count is not None:
-        spec["queries"] = query_count
-    all_queries = set(decisions.frame["query"])
-    training_count = len(all_queries & decisions.training_queries)
-    if training_count:
-        spec["trained_queries"] = f"{training_count:,} of {len(all_queries):,}"
-    return spec | {"asked": _digest(decisions), "ranktilt": __version__}
-
-
-def _digest(decisions: Decisions) -> str:
-    """Return a hash of the pairs that the model was asked about, whatever their order."""
-    pairs = (
-        decisions.frame.select("query", "kind", "first", "second")
-        .sort(pl.all())
-        .write_csv(include_header=False)
-    )
-    return hashlib.blake2b(pairs.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-
-
-def pairwise(
-    collection: Collection,
-    choices: Pairwise | Decisions,
-    *,
-    by: str = "source",
-    protected: str | None = None,
-    pairs: int = 20,
-    candidates: Run | None = None,
-    queries: Iterable[str] | None = None,
-    count_rule: str = "both-agree",
-    margin: float = 5.0,
-    correction: str = "holm",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> PairwiseAudit:
-    """Ask a model whether a protected or an unprotected document is more relevant, in both orders.
-
-    This is the test of Wang et al., NAACL 2024, sec. 3.2 and table 3. Two rules are not in the
-    paper: both orders must agree, and a query has 20 pairs.
-
-    Parameters
-    ----------
-    collection : Collection
-        Queries, and documents with a column of groups.
-    choices : Pairwise or Decisions
-        The model to ask, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its
-        method and top do not matter), or earlier choices from `ask_pairs` or `read_decisions`.
-    by, protected : str
-        Column of the groups, and name of the protected group: by default the smaller of two. The
-        documents of all other groups are unprotected.
-    pairs : int, optional
-        Number of pairs to draw for each query: so many of two relevant documents, and as many of
-        two documents that are not relevant.
-    candidates : Run, optional
-        Documents from which a query's pairs are drawn; all by default.
-    queries : iterable of str, optional
-        Ids of the queries that count, such as those that an adapter did not learn from; all by
-        default.
-    count_rule : {"both-agree", "each"}, optional
-        Count a pair if the answers in both orders agree, or each answer separately.
-    margin : float, optional
-        Largest distance from 50 % that counts as level, in points.
-    correction : {"holm", "bonferroni"}, optional
-        Correction of the p-values of both kinds of pairs.
-    resamples, seed : int, optional
-        Number of bootstrap resamples; random seed of these and of the pairs.
-    """
-    options = PairwiseOptions(
-        count_rule=count_rule,
-        margin=margin,
-        correction=correction,
-        resamples=resamples,
-        seed=seed,
-    )
-    options.check()
-    query_ids = None if queries is None else known_queries(collection, queries)
-    if isinstance(choices, Decisions):
-        decisions = choices
-    else:
-        drawn = draw_pairs(
-            collection,
-            two_groups(collection, by, protected),
-            pairs=pairs,
-            seed=seed,
-            candidates=candidates,
-            queries=query_ids,
-        )
-        decisions = ask_pairs(collection, drawn, choices)
-    if query_ids is not None:
-        decisions = only_queries(decisions, query_ids)
-    totals = total_choices(decisions, collection, options)
-    spec = pairwise_spec(
-        decisions,
-        collection,
-        options,
-        candidates=candidates,
-        query_count=None if query_ids is None else len(query_ids),
-    )
-    result = PairwiseAudit(
-        spec=spec,
-        model=decisions.model,
-        protected=decisions.sides.protected,
-        unprotected=decisions.sides.unprotected,
-        outcomes=totals.outcomes,
-        by_query=totals.by_query,
-        by_pair=totals.by_pair,
-    )
-    return replace(result, notes=tuple(choice_notes(result, decisions)))

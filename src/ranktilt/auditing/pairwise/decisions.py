@@ -1,4 +1,9 @@
-"""Decisions of a language model: its choice for each pair of documents, in each of both orders."""
+"""Decisions of a language model, and counts of them by pair and by query.
+
+The model chooses one document of each pair, in each of both orders. A pair is a protected and an
+unprotected document. Their *origins* are the documents that they are versions of; pairs that share
+an origin are not independent, so that errors are computed over origins.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +34,8 @@ SCHEMA = {
     "reading": pl.String,
 }
 """Columns of `Decisions.frame`."""
+_PAIR = ("protected_origin", "unprotected_origin")
+"""Columns that name a pair of documents by their origins."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,14 +83,7 @@ def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
     return replace(decisions, frame=frame, notes=notes)
 
 
-# Count choices, by pair and by query.
-#
-# A pair is a protected and an unprotected document, shown to a model in both orders. An origin is
-# the document that others are versions of.
-
-
-_PAIR = ("protected_origin", "unprotected_origin")
-"""Columns that name a pair of documents by their origins."""
+# ---- counts -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,10 +110,10 @@ class Counts:
     @property
     def by_name(self) -> dict[str, Floats]:
         """The arrays by the names of their fields."""
-        return {name: getattr(self, name) for name in COUNT_NAMES}
+        return {name: getattr(self, name) for name in _COUNT_NAMES}
 
 
-COUNT_NAMES = tuple(count.name for count in fields(Counts))
+_COUNT_NAMES = tuple(count.name for count in fields(Counts))
 """Names of the fields of `Counts`."""
 
 
@@ -199,7 +199,7 @@ def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
     `count_choices`.
     """
     sums = table.group_by("query_text", maintain_order=True).agg(
-        pl.col("query").first(), pl.col(COUNT_NAMES).sum()
+        pl.col("query").first(), pl.col(_COUNT_NAMES).sum()
     )
     for row in sums.drop("query_text").iter_rows(named=True):
         yield QueryChoices(kind=kind, **row)
@@ -230,5 +230,5 @@ def count_arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
     origins = origin_ids.rank("dense").to_numpy().astype(np.int64) - 1
     protected, unprotected = origins.reshape(2, -1)
     query = codes(table["query_text"], table["query_text"].unique(maintain_order=True))
-    counts = {name: table[name].cast(pl.Float64).to_numpy() for name in COUNT_NAMES}
+    counts = {name: table[name].cast(pl.Float64).to_numpy() for name in _COUNT_NAMES}
     return Counts(**counts), Dyads(query, protected, unprotected)

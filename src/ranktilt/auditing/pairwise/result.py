@@ -1,4 +1,4 @@
-"""The result of a pairwise audit: shares and a verdict for each kind of pairs.
+"""The options and the result of a pairwise audit: shares and a verdict for each kind of pairs.
 
 A pair is a protected and an unprotected document, shown to a model in both orders. Its *kind* says
 whether both documents are relevant to the query, or neither. The *preference* is the share of the
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, verdict_for
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.options import check_choices, check_resamples
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
@@ -25,7 +25,12 @@ from ranktilt.errors import unknown_name
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
 
-# The options of a pairwise audit, and their valid values.
+EVEN = 0.5
+"""Share that favours nobody, and that shows no position bias."""
+MOST_POSITION_BIAS = 0.2
+"""Distance of the position bias from one half above which there is a warning."""
+COUNT_RULES = ("both-agree", "each")
+"""Rules of counting: a pair if the answers in both orders agree, or each answer separately."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +38,7 @@ class PairwiseOptions:
     """Options for counting and testing choices; those of `ranktilt.pairwise`."""
 
     count_rule: str
-    """How choices are counted, one of `COUNTS`."""
+    """How choices are counted, one of `COUNT_RULES`."""
     margin: float
     """Largest distance from 50 % that counts as level, in points."""
     correction: str
@@ -46,16 +51,9 @@ class PairwiseOptions:
     def check(self) -> None:
         """Refuse values that no pairwise audit takes, before a model is asked."""
         check_resamples(self.resamples)
-        if self.count_rule not in COUNTS:
-            raise unknown_name("rule for counting", self.count_rule, COUNTS)
-
-
-EVEN = 0.5
-"""Share that favours nobody, and that shows no position bias."""
-MOST_POSITION_BIAS = 0.2
-"""Distance of the position bias from one half above which there is a warning."""
-COUNTS = ("both-agree", "each")
-"""Rules of counting: a pair if the answers in both orders agree, or each answer separately."""
+        check_choices(correction=self.correction)
+        if self.count_rule not in COUNT_RULES:
+            raise unknown_name("rule for counting", self.count_rule, COUNT_RULES)
 
 
 @dataclass(frozen=True, kw_only=True)

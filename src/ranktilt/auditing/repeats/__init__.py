@@ -2,7 +2,8 @@
 
 `average.average_repeats` averages the samples of all repeats into one, before any statistics.
 `components.repeat_components` splits the error of each answer into the parts of queries, documents
-and repeats, and says how many repeats would decide it. It reads the table of
-`residuals.residuals_by_repeat`. The analysis of variance is in `statistics/repeats.py`, how runs
-are joined in `data/runs/repeats.py`. Tests: tests/auditing/test_repeats.py.
+and repeats, and says how many repeats would decide it. `runs` has what a result says of runs with
+repeats: means of their values, and notes. The analysis of variance is in `statistics/repeats.py`,
+how runs are joined in `data/runs/repeats.py`. May import the rest of `auditing` and all below it.
+Tests: tests/auditing/test_repeats.py.
 """

@@ -2,7 +2,8 @@
 
 A repeat is one of several rankings of the same queries by an engine whose answers are random. The
 analysis of variance (ANOVA) of a table queries × repeats tells how much repeats differ; from that
-follows the error with more repeats.
+follows the error with more repeats. The table has the *residual* of each query, which is how far
+the query pulls the answer away from its value: ``numerator − ratio · denominator`` for a ratio.
 """
 
 from __future__ import annotations
@@ -26,54 +27,9 @@ from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.bootstrap import sum_repeats
 from ranktilt.statistics.repeats import RepeatAnova, p_with_scaled_error, repeat_anova
 
-# Residuals of an answer by query and repeat: the table for its analysis of variance.
-#
-# A repeat is one of several rankings of the same queries. The residual of a query is how far it
-# pulls the answer away from its value: ``numerator − ratio · denominator`` for an answer that is
-# a ratio.
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RepeatResiduals:
-    """How far each query pulls an answer from its value, in each repeat."""
-
-    numbers: Ints
-    """Numbers of the queries that count in every repeat.
-
-    Queries that repeat each other have one number.
-    """
-    residual: Floats
-    """Residuals, of the shape (n_queries, n_repeats)."""
-    weight: Floats
-    """Weight of each query in the mean of the repeats."""
-
-
-def residuals_by_repeat(repeats: Sequence[Sample], mean: Sample) -> RepeatResiduals:
-    """Return the residuals of one answer in each repeat, from the value of their mean.
-
-    `repeats` are the samples of the repeats, and `mean` is the sample that averages them.
-    """
-    estimand = mean.estimand
-    is_common = np.all([sample.mask for sample in repeats], axis=0)
-    distinct = None if mean.distinct is None else mean.distinct[is_common]
-    weight = estimand.denominator(mean.numerator[is_common], mean.denominator[is_common])
-    ratio = mean.value / estimand.per_ratio
-    columns = []
-    for sample in repeats:
-        residuals = estimand.residuals(
-            sample.numerator[is_common], sample.denominator[is_common], ratio
-        )
-        columns.append(sum_repeats(residuals, distinct))
-    return RepeatResiduals(
-        numbers=numbers_of(is_common, mean.distinct),
-        residual=np.stack(columns, axis=1),
-        weight=sum_repeats(weight, distinct),
-    )
-
-
 REPEAT_COUNTS = (1, 2, 5, 10)
 """Numbers of repeats for which the error is computed, besides infinitely many."""
-MOST_REPEATS = 1000
+_MOST_REPEATS = 1000
 """Largest number of repeats to recommend; beyond it, more queries are needed."""
 
 
@@ -140,7 +96,7 @@ class RepeatComponents:
     least_repeats: int | None = None
     """Smallest number of repeats with which the present value would be decided.
 
-    None if no number would do, or if there is no verdict.
+    None if no number up to `MOST_REPEATS` would do, or if there is no verdict.
     """
 
     @property
@@ -268,6 +224,59 @@ def _anova_fields(anova: RepeatAnova) -> dict[str, Any]:
     }
 
 
+def _label_share(effect: Effect) -> float:
+    """Return the share of the squared error that comes from uncertain rates of label errors."""
+    if effect.observed is None:
+        return 0.0
+    return _share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
+
+
+def _share(part: float, total: float) -> float:
+    """Return a part as a share of a total, 0 to 1; 0 if the total is not above 0."""
+    return min(part / total, 1.0) if total > 0 else 0.0
+
+
+# ---- analysis of variance -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RepeatResiduals:
+    """How far each query pulls an answer from its value, in each repeat."""
+
+    numbers: Ints
+    """Numbers of the queries that count in every repeat.
+
+    Queries that repeat each other have one number.
+    """
+    residual: Floats
+    """Residuals, of the shape (n_queries, n_repeats)."""
+    weight: Floats
+    """Weight of each query in the mean of the repeats."""
+
+
+def residuals_by_repeat(repeats: Sequence[Sample], mean: Sample) -> RepeatResiduals:
+    """Return the residuals of one answer in each repeat, from the value of their mean.
+
+    `repeats` are the samples of the repeats, and `mean` is the sample that averages them.
+    """
+    estimand = mean.estimand
+    is_common = np.all([sample.mask for sample in repeats], axis=0)
+    distinct = None if mean.distinct is None else mean.distinct[is_common]
+    weight = estimand.denominator(mean.numerator[is_common], mean.denominator[is_common])
+    ratio = mean.value / estimand.per_ratio
+    columns = []
+    for sample in repeats:
+        residuals = estimand.residuals(
+            sample.numerator[is_common], sample.denominator[is_common], ratio
+        )
+        columns.append(sum_repeats(residuals, distinct))
+    return RepeatResiduals(
+        numbers=numbers_of(is_common, mean.distinct),
+        residual=np.stack(columns, axis=1),
+        weight=sum_repeats(weight, distinct),
+    )
+
+
 def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
     """Return the analysis of variance of an answer over queries and repeats.
 
@@ -283,16 +292,7 @@ def _anova(repeats: Sequence[Sample], mean: Sample) -> RepeatAnova | None:
     return repeat_anova(table.residual * scale)
 
 
-def _label_share(effect: Effect) -> float:
-    """Return the share of the squared error that comes from uncertain rates of label errors."""
-    if effect.observed is None:
-        return 0.0
-    return _share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
-
-
-def _share(part: float, total: float) -> float:
-    """Return a part as a share of a total, 0 to 1; 0 if the total is not above 0."""
-    return min(part / total, 1.0) if total > 0 else 0.0
+# ---- errors with other numbers of repeats -------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,18 +337,18 @@ class _ErrorSplit:
 def _least_repeats(effect: Effect, margin: Margin, split: _ErrorSplit) -> int | None:
     """Return the smallest number of repeats that would decide an answer; None if none would.
 
-    At most `MOST_REPEATS` are tried.
+    At most `_MOST_REPEATS` are tried.
     """
 
     def is_decided(repeats: float) -> bool:
         projected = _with_error_factor(effect, split.factor(repeats))
         return projected.verdict(margin) != "inconclusive"
 
-    if not is_decided(MOST_REPEATS):
+    if not is_decided(_MOST_REPEATS):
         return None
     # The error falls with the number of repeats, so that all numbers above one that decides decide
     # too, and bisection finds the smallest.
-    low, high = 0, MOST_REPEATS
+    low, high = 0, _MOST_REPEATS
     while high - low > 1:
         middle = (low + high) // 2
         if is_decided(middle):

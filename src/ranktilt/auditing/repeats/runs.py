@@ -20,7 +20,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.repeats import RepeatDepthsDiffer, RepeatsDiffer, RepeatsIdentical
 from ranktilt.data.runs.repeats import name_of_repeat
 from ranktilt.data.runs.run import Run
-from ranktilt.measures.ranking import Floats, Ints
+from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import shared_numbering
 
 _ALPHA = 0.05
@@ -64,9 +64,7 @@ def queries_repeated(judged_runs: Sequence[JudgedRun]) -> dict[str, dict[str, st
     repeated = {}
     for name, repeats in repeats_by_name(judged_runs).items():
         numbering = shared_numbering([repeat.distinct for repeat in repeats])
-        queries = (
-            repeats[0].repeated if len(repeats) == 1 else _first_queries(repeats[0], numbering)
-        )
+        queries = repeats[0].repeated_in(numbering)
         if queries:
             repeated[name] = queries
     return repeated
@@ -92,22 +90,6 @@ def content_repeated(judged_runs: Sequence[JudgedRun]) -> dict[str, dict[str, st
         if queries:
             repeated[name] = queries
     return repeated
-
-
-def _first_queries(judged_run: JudgedRun, numbering: Ints | None) -> dict[str, str]:
-    """Return the queries that repeat an earlier query, each with the first of these.
-
-    In `numbering`, queries that repeat each other have one number; it is None if none does.
-    """
-    if numbering is None:
-        return {}
-    judgments = judged_run.judgments
-    _, first, number = np.unique(numbering, return_index=True, return_inverse=True)
-    return {
-        judgments.queries[index]: judgments.queries[earliest]
-        for index, earliest in enumerate(first[number])
-        if index != earliest and judgments.known_query[index]
-    }
 
 
 def named_repeats(judged_runs: Sequence[JudgedRun]) -> Iterator[JudgedRun]:

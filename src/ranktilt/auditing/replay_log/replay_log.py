@@ -1,7 +1,8 @@
 """Split the measures of a published run into the parts of input order, model and parser.
 
 A log holds the calls of an LLM ranker. The published run is what published code made from its
-answers; the *parser* is the part of that code that reads an answer.
+answers; the *parser* is what in that code reads an answer. A *part*, such as that of the model, is
+the difference between two of the log's runs; `PARTS` names them.
 """
 
 from __future__ import annotations
@@ -38,136 +39,10 @@ from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import KINDS
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-# Compare the runs of a log, part by part.
-#
-# A *part*, such as that of the model, is the difference between two of the runs; `PARTS` names
-# them.
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LogQuestions:
-    """The questions about the runs of a log."""
-
-    collection: Collection
-    """Documents and judgments."""
-    runs: Sequence[Run]
-    """Runs of the log."""
-    estimands: Sequence[Estimand]
-    """Measures and group estimands to split."""
-    by: str | None
-    """Column of the groups; None without groups."""
-    pairs: Sequence[Pair] | None
-    """Pairs of groups to compare; None for all."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PartTasks:
-    """Values per query of two runs each, for every part of a log."""
-
-    means: tuple[ChangeTask, ...] = ()
-    """Comparisons of effectiveness."""
-    contrasts: tuple[ChangeTask, ...] = ()
-    """Comparisons of tilts, and of answers about groups."""
-
-
-def part_tasks(questions: LogQuestions, *, resamples: int, seed: int) -> PartTasks:
-    """Return the comparisons of each part's two runs, on measures and on group estimands."""
-    tasks = PartTasks()
-    measures = [estimand for estimand in questions.estimands if isinstance(estimand, Measure)]
-    if measures:
-        tasks = _measure_tasks(questions, measures, resamples=resamples, seed=seed)
-    contrasts = [*tasks.contrasts]
-    group_estimands = [
-        estimand for estimand in questions.estimands if isinstance(estimand, GroupEstimand)
-    ]
-    if group_estimands:
-        contrasts += _group_tasks(questions, group_estimands)
-    return PartTasks(means=tasks.means, contrasts=tuple(contrasts))
-
-
-def _measure_tasks(
-    questions: LogQuestions, measures: Sequence[Measure], *, resamples: int, seed: int
-) -> PartTasks:
-    """Return the comparisons on measures of relevance, and on their Relative Δ with groups."""
-    audited = audit(
-        questions.collection,
-        questions.runs,
-        measures,
-        by=questions.by,
-        pairs=questions.pairs,
-        missing="exclude",
-        confounds=False,
-        keep_top=0,
-        resamples=resamples,
-        seed=seed,
-    )
-    # The match compares all runs with the baseline; here the pairs of runs are those of the parts.
-    matched = replace(match(audited, audited, baseline_run=INPUT), runs=PARTS)
-    return PartTasks(
-        means=tuple(change_tasks(matched, [(ALL, ALL)])),
-        contrasts=tuple(change_tasks(matched, matched.pairs)),
-    )
-
-
-def _group_tasks(
-    questions: LogQuestions, estimands: Sequence[GroupEstimand]
-) -> Iterator[ChangeTask]:
-    """Return the comparisons on group estimands."""
-    collection = questions.collection
-    groups, pairs = grouped_pairs(collection, questions.by, questions.pairs)
-    judgments = Judgments.from_collection(collection, groups)
-    judged_runs = [JudgedRun.from_run(run, collection, judgments) for run in questions.runs]
-    return _group_contrasts(group_samples(judged_runs, groups, pairs, estimands))
-
-
-def _group_contrasts(samples: Sequence[Sample]) -> Iterator[ChangeTask]:
-    """Compare the runs of each part on each group estimand and pair of groups."""
-    samples_by_run = {
-        (sample.run, sample.estimand, sample.a, sample.b): sample for sample in samples
-    }
-    questions = dict.fromkeys((sample.estimand, sample.a, sample.b) for sample in samples)
-    for question in questions:
-        for part in PARTS:
-            new, old = samples_by_run[part.new, *question], samples_by_run[part.old, *question]
-            yield contrast_task(new, old)
-
-
-# Notes of a replayed log, and its most frequent answers.
-
-
 _MOST_EXAMPLES = 2
 """Most examples of answers of each kind."""
 _LONGEST_EXAMPLE = 200
 """Most characters of an example; a longer answer is cut."""
-
-
-def answer_examples(replayed: LogRuns) -> Iterator[AnswerExample]:
-    """Yield the most frequent answers of each kind."""
-    text_of_call = {call.number: call.answer or "" for call in replayed.calls}
-    for kind in KINDS:
-        counts = Counter(
-            text_of_call[answer.call] for answer in replayed.rankings.answers if answer.kind == kind
-        )
-        for text, times in counts.most_common(_MOST_EXAMPLES):
-            if len(text) > _LONGEST_EXAMPLE:
-                text = f"{text[: _LONGEST_EXAMPLE - 1]}…"
-            yield AnswerExample(kind=kind, answer=text, times=times)
-
-
-def log_notes(replayed: LogRuns) -> Iterator[Note]:
-    """Note calls that were left out, and passages that were shown in an unexpected order."""
-    rankings = replayed.rankings
-    if rankings.unmatched:
-        first = rankings.unmatched[0]
-        yield CallsUnmatched(
-            unmatched=len(rankings.unmatched),
-            calls=len(replayed.calls),
-            first=first.call,
-            mismatch=first.mismatch,
-            queries_left_out=tuple(rankings.left_out.values()),
-        )
-    if rankings.other_order:
-        yield PassagesReordered(calls=rankings.other_order)
 
 
 def replay_log(
@@ -214,14 +89,14 @@ def replay_log(
             f"expected a percentage from 0 to 100 as max_failures, got {max_failures:g}"
         )
     check_resamples(resamples)
-    questions = LogQuestions(
+    questions = _LogQuestions(
         collection=collection,
         runs=list(replayed.runs.values()),
         estimands=_estimands(measures, collection, by),
         by=by,
         pairs=None if pairs is None else list(pairs),
     )
-    tasks = part_tasks(questions, resamples=resamples, seed=seed)
+    tasks = _part_tasks(questions, resamples=resamples, seed=seed)
     changes = [
         *mean_changes(tasks.means, resamples=resamples, seed=seed),
         *contrast_changes(tasks.contrasts, resamples=resamples, seed=seed),
@@ -243,12 +118,12 @@ def replay_log(
         spec=spec,
         answers=tuple(rankings.answers),
         unmatched=tuple(rankings.unmatched),
-        examples=tuple(answer_examples(replayed)),
+        examples=tuple(_answer_examples(replayed)),
         queries=len(rankings.called),
         measures=tuple(map(repr, questions.estimands)),
         pairs=tuple(compared_pairs),
         changes=correct_p_values(changes, correction),
-        notes=tuple(log_notes(replayed)),
+        notes=tuple(_log_notes(replayed)),
     )
 
 
@@ -279,3 +154,126 @@ def _check_question(question: Estimand, *, has_judgments: bool, has_groups: bool
         raise UserError(
             f"{question!r} needs judgments, and there are none: name them (--qrels FILE)"
         )
+
+
+# ---- parts --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _LogQuestions:
+    """The questions about the runs of a log."""
+
+    collection: Collection
+    """Documents and judgments."""
+    runs: Sequence[Run]
+    """Runs of the log."""
+    estimands: Sequence[Estimand]
+    """Measures and group estimands to split."""
+    by: str | None
+    """Column of the groups; None without groups."""
+    pairs: Sequence[Pair] | None
+    """Pairs of groups to compare; None for all."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _PartTasks:
+    """Values per query of two runs each, for every part of a log."""
+
+    means: tuple[ChangeTask, ...] = ()
+    """Comparisons of effectiveness."""
+    contrasts: tuple[ChangeTask, ...] = ()
+    """Comparisons of tilts, and of answers about groups."""
+
+
+def _part_tasks(questions: _LogQuestions, *, resamples: int, seed: int) -> _PartTasks:
+    """Return the comparisons of each part's two runs, on measures and on group estimands."""
+    tasks = _PartTasks()
+    measures = [question for question in questions.estimands if isinstance(question, Measure)]
+    if measures:
+        tasks = _measure_tasks(questions, measures, resamples=resamples, seed=seed)
+    contrasts = [*tasks.contrasts]
+    group_estimands = [
+        question for question in questions.estimands if isinstance(question, GroupEstimand)
+    ]
+    if group_estimands:
+        contrasts += _group_tasks(questions, group_estimands)
+    return _PartTasks(means=tasks.means, contrasts=tuple(contrasts))
+
+
+def _measure_tasks(
+    questions: _LogQuestions, measures: Sequence[Measure], *, resamples: int, seed: int
+) -> _PartTasks:
+    """Return the comparisons on measures of relevance, and on their Relative Δ with groups."""
+    audited = audit(
+        questions.collection,
+        questions.runs,
+        measures,
+        by=questions.by,
+        pairs=questions.pairs,
+        missing="exclude",
+        confounds=False,
+        keep_top=0,
+        resamples=resamples,
+        seed=seed,
+    )
+    # The match compares all runs with the baseline; here the pairs of runs are those of the parts.
+    matched = replace(match(audited, audited, baseline_run=INPUT), runs=PARTS)
+    return _PartTasks(
+        means=tuple(change_tasks(matched, [(ALL, ALL)])),
+        contrasts=tuple(change_tasks(matched, matched.pairs)),
+    )
+
+
+def _group_tasks(
+    questions: _LogQuestions, estimands: Sequence[GroupEstimand]
+) -> Iterator[ChangeTask]:
+    """Return the comparisons on group estimands."""
+    collection = questions.collection
+    groups, pairs = grouped_pairs(collection, questions.by, questions.pairs)
+    judgments = Judgments.from_collection(collection, groups)
+    judged_runs = [JudgedRun.from_run(run, collection, judgments) for run in questions.runs]
+    return _group_contrasts(group_samples(judged_runs, groups, pairs, estimands))
+
+
+def _group_contrasts(samples: Sequence[Sample]) -> Iterator[ChangeTask]:
+    """Compare the runs of each part on each group estimand and pair of groups."""
+    samples_by_run = {
+        (sample.run, sample.estimand, sample.a, sample.b): sample for sample in samples
+    }
+    questions = dict.fromkeys((sample.estimand, sample.a, sample.b) for sample in samples)
+    for question in questions:
+        for part in PARTS:
+            new, old = samples_by_run[part.new, *question], samples_by_run[part.old, *question]
+            yield contrast_task(new, old)
+
+
+# ---- answers and notes --------------------------------------------------------------------------
+
+
+def _answer_examples(replayed: LogRuns) -> Iterator[AnswerExample]:
+    """Yield the most frequent answers of each kind."""
+    text_of_call = {call.number: call.answer or "" for call in replayed.calls}
+    for kind in KINDS:
+        counts = Counter(
+            text_of_call[answer.call] for answer in replayed.rankings.answers if answer.kind == kind
+        )
+        for text, times in counts.most_common(_MOST_EXAMPLES):
+            if len(text) > _LONGEST_EXAMPLE:
+                text = f"{text[: _LONGEST_EXAMPLE - 1]}…"
+            yield AnswerExample(kind=kind, answer=text, times=times)
+
+
+def _log_notes(replayed: LogRuns) -> Iterator[Note]:
+    """Note calls that were left out, and passages that were shown in an unexpected order."""
+    rankings = replayed.rankings
+    if rankings.unmatched:
+        first = rankings.unmatched[0]
+        yield CallsUnmatched(
+            unmatched=len(rankings.unmatched),
+            calls=len(replayed.calls),
+            first=first.call,
+            mismatch=first.mismatch,
+            queries_left_out=tuple(rankings.left_out.values()),
+        )
+    if rankings.other_order:
+        yield PassagesReordered(calls=rankings.other_order)

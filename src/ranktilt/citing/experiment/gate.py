@@ -7,11 +7,11 @@ in percent; 50 % favours neither.
 
 from __future__ import annotations
 
-from ranktilt.auditing.gate.options import POLICIES
+from ranktilt.auditing.gate.options import check_policy
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.data.notes.base import warnings_of
-from ranktilt.errors import UserError, unknown_name
+from ranktilt.errors import UserError
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 
@@ -44,8 +44,7 @@ def gate_experiment(
         raise UserError(f"expected points from 50 %; got {limit}")
     if not limit >= 0:
         raise UserError(f"expected a limit of at least 0, got {limit}")
-    if inconclusive not in POLICIES:
-        raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
+    check_policy(inconclusive)
     rows = [_row(experiment, effect, limit) for effect in experiment.primary]
     spec = {
         "max_tilt": limit,
@@ -94,4 +93,5 @@ def check_effect(effect: ContextEffect, limit: float) -> LimitCheck:
         floor=-limit,
         ceiling=limit,
         asked_limit=limit,
+        favours=effect.side(verdict),
     )

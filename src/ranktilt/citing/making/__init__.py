@@ -6,7 +6,7 @@ with their positions exchanged; a *label* is the author that a document is shown
 swapped for the other group.
 
 Start with `make.make_answers`. `contexts` chooses the documents of each request and their order,
-`prompt` writes them into a prompt, and `reading` finds what an answer cites. `session` is the
+`requests` writes them into prompts, and `reading` finds what an answer cites. `session` is the
 outcome, whose answers `cite` audits, and `save` writes them as JSON lines. `settings` holds the
 options. Requests go through `generation.batched_requests`, so that journal, batches, prices and
 errors are those of all verbs that ask a model. May import `rankers`, `generation` and all below

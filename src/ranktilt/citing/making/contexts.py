@@ -1,9 +1,10 @@
 """The documents that each request shows to a language model: chosen from a run, and ordered.
 
 A *run* lists the documents that were retrieved for each query. A *context* is the documents of one
-request. A *source* is who wrote a document, such as a human or a language model. *Twins* are two
-versions of a document, written by two sources; in a *swapped* context they have exchanged their
-positions.
+request; a query may be asked several times, which are its *repeats*. A *source* is who wrote a
+document, such as a human or a language model. *Twins* are two versions of a document, written by
+two sources; in a *swapped* context they have exchanged their positions. A *designed* collection has
+several versions of each document, which differ in factors such as length; each repeat shows one.
 """
 
 from __future__ import annotations
@@ -23,64 +24,6 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.explaining.factors.effects import FactorDesign
 from ranktilt.generation.versions.design import PREFIX
 from ranktilt.rankers.base import top_k
-
-# Versions of a designed collection for prompts: one of each document, drawn for each repeat.
-#
-# A designed collection has several versions of each document, which differ in factors such as
-# length. A query may be asked several times; these are its repeats.
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnVersions:
-    """The versions of each document of a designed collection, as rows of the collection."""
-
-    document_of: tuple[int, ...]
-    """Number of the document of each row."""
-    versions_of: dict[int, tuple[int, ...]]
-    """Rows of each document's versions."""
-
-    @classmethod
-    def from_collection(cls, collection: Collection) -> DrawnVersions:
-        """Group the rows of a designed collection by document.
-
-        `UserError` if it has no design, or no factor whose effect can be estimated.
-        """
-        if not any(name.startswith(PREFIX) for name in collection.docs.columns):
-            raise UserError(
-                "--by-factor needs versions by design: a collection with columns factor:NAME, as "
-                "ranktilt generate versions DIR --factors position,length writes it"
-            )
-        # This refuses a design that says nothing about factors, before a model is asked.
-        FactorDesign.from_collection(
-            collection, collection.spec.get("design", {}).get("failed", ())
-        )
-        document_of = tuple(collection.origin_codes().tolist())
-        rows_by_document: dict[int, list[int]] = {}
-        for row, document in enumerate(document_of):
-            rows_by_document.setdefault(document, []).append(row)
-        versions_of = {document: tuple(rows) for document, rows in rows_by_document.items()}
-        return cls(document_of=document_of, versions_of=versions_of)
-
-    def of_first_documents(self, rows: Sequence[int], count: int) -> list[int]:
-        """Return all versions of the first `count` documents of a list, document by document."""
-        documents = list(dict.fromkeys(self.document_of[row] for row in rows))[:count]
-        versions = list[int]()
-        for document in documents:
-            versions += self.versions_of[document]
-        return versions
-
-    def draw(self, rows: Sequence[int], query: str, repeat: int, *, seed: int) -> list[int]:
-        """Draw a version of each document of a list, for a query and the number of a repeat.
-
-        A document with n versions shows each of them once in n repeats, in random order.
-        """
-        versions_drawn = list[int]()
-        for document in dict.fromkeys(self.document_of[row] for row in rows):
-            versions = self.versions_of[document]
-            rng = random.Random(f"{seed} {query} {document} versions")
-            order = rng.sample(versions, len(versions))
-            versions_drawn.append(order[(repeat - 1) % len(order)])
-        return versions_drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +105,7 @@ def build_contexts(
     """
     lists = _RankedLists.from_run(run, collection)
     twins = None if pair is None else Twins.from_collection(collection, pair)
-    versions = DrawnVersions.from_collection(collection) if making.draws_versions else None
+    versions = _DesignedVersions.from_collection(collection) if making.draws_versions else None
     with_text = _known_queries(run, collection)
     context_size = making.context
     ranked: dict[str, tuple[int, ...]] = {}
@@ -219,6 +162,63 @@ def _file_of(run: Run) -> str:
     return str(run.spec.get("file", run.name))
 
 
+def _ordered_contexts(
+    ranked: dict[str, tuple[int, ...]],
+    scores: dict[str, tuple[float, ...]],
+    making: AnswerMaking,
+    twins: Twins | None,
+) -> Iterator[Context]:
+    """Yield the contexts of each query and repeat: in both orders of twins, and with each label.
+
+    `ranked` has the documents of each query, and `scores` their scores in the run, which are not
+    needed with twins.
+    """
+    for (query, rows), repeat in product(ranked.items(), range(1, making.repeats + 1)):
+        rng = random.Random(f"{making.order_seed} {query} {repeat}")
+        if making.order == "shuffled":
+            order = rng.sample(rows, len(rows))
+        elif twins is None:
+            order = _by_score(rows, scores[query], rng)
+        else:
+            # Documents stay as the run ranks them. Which of two twins comes first is random,
+            # because a ranker may favour one of their sources.
+            order = twins.randomly_ordered(rows, rng)
+        orders = [(False, order)]
+        if twins is not None:
+            orders.append((True, twins.with_exchanged_positions(order)))
+        for (is_swapped, documents), label in product(orders, making.shown_labels):
+            yield Context(
+                query=query,
+                repeat=repeat,
+                rows=tuple(documents),
+                is_swapped=is_swapped,
+                shown_label=label,
+            )
+
+
+def _drawn_contexts(
+    ranked: dict[str, tuple[int, ...]], making: AnswerMaking, versions: _DesignedVersions
+) -> Iterator[Context]:
+    """Yield a context for each query and repeat, with one version of each document."""
+    for query, rows in ranked.items():
+        for repeat in range(1, making.repeats + 1):
+            order = versions.draw(rows, query, repeat, seed=making.order_seed)
+            if making.order == "shuffled":
+                rng = random.Random(f"{making.order_seed} {query} {repeat}")
+                order = rng.sample(order, len(order))
+            yield Context(query=query, repeat=repeat, rows=tuple(order))
+
+
+def _by_score(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
+    """Return documents by falling score, tied ones in random order.
+
+    If ids decided between tied documents, those of one source might always come first.
+    """
+    tie_breakers = [rng.random() for _row in rows]
+    order = sorted(range(len(rows)), key=lambda index: (-scores[index], tie_breakers[index]))
+    return [rows[index] for index in order]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)  # `==` of arrays is no single truth value
 class _RankedLists:
     """A run's lists as rows of a collection; an entry is a document in the list of a query."""
@@ -269,58 +269,54 @@ class _RankedLists:
         return rows[best].tolist(), tuple(scores[best].tolist())
 
 
-def _ordered_contexts(
-    ranked: dict[str, tuple[int, ...]],
-    scores: dict[str, tuple[float, ...]],
-    making: AnswerMaking,
-    twins: Twins | None,
-) -> Iterator[Context]:
-    """Yield the contexts of each query and repeat: in both orders of twins, and with each label.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _DesignedVersions:
+    """The versions of each document of a designed collection, as rows of the collection."""
 
-    `ranked` has the documents of each query, and `scores` their scores in the run, which are not
-    needed with twins.
-    """
-    for (query, rows), repeat in product(ranked.items(), range(1, making.repeats + 1)):
-        rng = random.Random(f"{making.order_seed} {query} {repeat}")
-        if making.order == "shuffled":
-            order = rng.sample(rows, len(rows))
-        elif twins is None:
-            order = _by_score(rows, scores[query], rng)
-        else:
-            # Documents stay as the run ranks them. Which of two twins comes first is random,
-            # because a ranker may favour one of their sources.
-            order = twins.randomly_ordered(rows, rng)
-        orders = [(False, order)]
-        if twins is not None:
-            orders.append((True, twins.with_exchanged_positions(order)))
-        for (is_swapped, documents), label in product(orders, making.shown_labels):
-            yield Context(
-                query=query,
-                repeat=repeat,
-                rows=tuple(documents),
-                is_swapped=is_swapped,
-                shown_label=label,
+    document_of: tuple[int, ...]
+    """Number of the document of each row."""
+    versions_of: dict[int, tuple[int, ...]]
+    """Rows of each document's versions."""
+
+    @classmethod
+    def from_collection(cls, collection: Collection) -> _DesignedVersions:
+        """Group the rows of a designed collection by document.
+
+        `UserError` if it has no design, or no factor whose effect can be estimated.
+        """
+        if not any(name.startswith(PREFIX) for name in collection.docs.columns):
+            raise UserError(
+                "--by-factor needs versions by design: a collection with columns factor:NAME, as "
+                "ranktilt generate versions DIR --factors position,length writes it"
             )
+        # This refuses a design that says nothing about factors, before a model is asked.
+        FactorDesign.from_collection(
+            collection, collection.spec.get("design", {}).get("failed", ())
+        )
+        document_of = tuple(collection.origin_codes().tolist())
+        rows_by_document: dict[int, list[int]] = {}
+        for row, document in enumerate(document_of):
+            rows_by_document.setdefault(document, []).append(row)
+        versions_of = {document: tuple(rows) for document, rows in rows_by_document.items()}
+        return cls(document_of=document_of, versions_of=versions_of)
 
+    def of_first_documents(self, rows: Sequence[int], count: int) -> list[int]:
+        """Return all versions of the first `count` documents of a list, document by document."""
+        documents = list(dict.fromkeys(self.document_of[row] for row in rows))[:count]
+        versions = list[int]()
+        for document in documents:
+            versions += self.versions_of[document]
+        return versions
 
-def _drawn_contexts(
-    ranked: dict[str, tuple[int, ...]], making: AnswerMaking, versions: DrawnVersions
-) -> Iterator[Context]:
-    """Yield a context for each query and repeat, with one version of each document."""
-    for query, rows in ranked.items():
-        for repeat in range(1, making.repeats + 1):
-            order = versions.draw(rows, query, repeat, seed=making.order_seed)
-            if making.order == "shuffled":
-                rng = random.Random(f"{making.order_seed} {query} {repeat}")
-                order = rng.sample(order, len(order))
-            yield Context(query=query, repeat=repeat, rows=tuple(order))
+    def draw(self, rows: Sequence[int], query: str, repeat: int, *, seed: int) -> list[int]:
+        """Draw a version of each document of a list, for a query and the number of a repeat.
 
-
-def _by_score(rows: Sequence[int], scores: Sequence[float], rng: random.Random) -> list[int]:
-    """Return documents by falling score, tied ones in random order.
-
-    If ids decided between tied documents, those of one source might always come first.
-    """
-    tie_breakers = [rng.random() for _row in rows]
-    order = sorted(range(len(rows)), key=lambda index: (-scores[index], tie_breakers[index]))
-    return [rows[index] for index in order]
+        A document with n versions shows each of them once in n repeats, in random order.
+        """
+        versions_drawn = list[int]()
+        for document in dict.fromkeys(self.document_of[row] for row in rows):
+            versions = self.versions_of[document]
+            rng = random.Random(f"{seed} {query} {document} versions")
+            order = rng.sample(versions, len(versions))
+            versions_drawn.append(order[(repeat - 1) % len(order)])
+        return versions_drawn

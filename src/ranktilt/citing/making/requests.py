@@ -1,7 +1,9 @@
-"""Prepare the requests for answers, before any is sent: contexts, labels and prompt.
+"""Prepare the requests for answers, before any is sent: contexts, labels and prompts.
 
 A *context* is the documents that one request shows to a language model. *Twins* are two versions of
-a document, written by two sources. A *label* is the author that a document is shown with.
+a document, written by two sources. A *label* is the author that a document is shown with. A prompt
+numbers the documents, and is written so that no text can pass for a number, a label or an
+instruction.
 """
 
 from __future__ import annotations
@@ -26,47 +28,12 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.prompts import find_prompt
 from ranktilt.rankers.llm.passage_text import one_line
 
-# The prompt for an answer: numbered documents, written so that texts cannot fake the form.
-
-
-CITE_PROMPTS = ("numbered",)
+_PROMPTS = ("numbered",)
 """Names of the prompts that come with RankTilt."""
-_AUTHOR = re.compile(r"[(\uff08]\s*author\s*[:\uff1a]", re.IGNORECASE)
-"""How a text could name an author as prompts do, also with full-width brackets and colons."""
 _SLOTS = ("documents", "query")
 """Placeholders of a prompt, which are filled in this order."""
-
-
-def cite_template(name: str | Path) -> PromptTemplate:
-    """Find a prompt for answers by its name, or read it from a UTF-8 file.
-
-    The file has ``{documents}`` and ``{query}``.
-    """
-    prompt = find_prompt(name, CITE_PROMPTS, "ranktilt.citing.making", slot="documents")
-    path = "" if name in CITE_PROMPTS else prompt.location
-    template = PromptTemplate(name=prompt.name, text=prompt.text, path=path, slots=_SLOTS)
-    if "query" not in template.fields:
-        raise UserError(f"{path}: expected {{query}}, where the question goes, and found none")
-    return template
-
-
-def document_lines(texts: Sequence[str], labels: Sequence[str | None] | None = None) -> str:
-    """Write documents for a prompt, a line each: ``[1] text``, or ``[1] (author: human) text``.
-
-    `labels` are the authors to show; None for none. A number in square brackets inside a text gets
-    round brackets, so that no document passes for another. The special marks of chat models are
-    broken, so that no text passes for an instruction. If authors are shown, a text cannot name one
-    in the same form.
-    """
-    lines = []
-    for number, text in enumerate(texts, start=1):
-        label = None if labels is None else labels[number - 1]
-        plain = one_line(text if labels is None else _AUTHOR.sub("(author", text))
-        author = "" if label is None else f"(author: {one_line(label)}) "
-        lines.append(f"[{number}] {author}{plain}")
-    return "\n".join(lines)
-
-
+_AUTHOR = re.compile(r"[(\uff08]\s*author\s*[:\uff1a]", re.IGNORECASE)
+"""How a text could name an author as prompts do, also with full-width brackets and colons."""
 _ANSWER_TOKENS = 150
 """Tokens that an answer is expected to have, to estimate a price."""
 _HUMAN = "human"
@@ -118,15 +85,6 @@ class GroupChoice:
                 "name another column with --by, groups with --groups FILE, or, of versions by "
                 "design, --by-factor"
             )
-
-
-def _group_names(collection: Collection, by: str) -> list[str]:
-    """Return the groups that a column of the documents names, in alphabetical order."""
-    columns = [name for name in collection.docs.columns if name not in ("id", "title", "text")]
-    if by not in columns:
-        raise unknown_name("column", by, columns)
-    labels = collection.docs[by].cast(pl.String).drop_nulls()
-    return sorted(labels.unique())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -223,3 +181,45 @@ def _authors(context: Context, groups: pl.Series, pair: Pair | None) -> Sequence
         return authors
     opposite = {pair[0]: pair[1], pair[1]: pair[0]}
     return [opposite.get(author or "", author) for author in authors]
+
+
+def _group_names(collection: Collection, by: str) -> list[str]:
+    """Return the groups that a column of the documents names, in alphabetical order."""
+    columns = [name for name in collection.docs.columns if name not in ("id", "title", "text")]
+    if by not in columns:
+        raise unknown_name("column", by, columns)
+    labels = collection.docs[by].cast(pl.String).drop_nulls()
+    return sorted(labels.unique())
+
+
+# ---- prompts ------------------------------------------------------------------------------------
+
+
+def cite_template(name: str | Path) -> PromptTemplate:
+    """Find a prompt for answers by its name, or read it from a UTF-8 file.
+
+    The file has ``{documents}`` and ``{query}``.
+    """
+    prompt = find_prompt(name, _PROMPTS, "ranktilt.citing.making", slot="documents")
+    path = "" if name in _PROMPTS else prompt.location
+    template = PromptTemplate(name=prompt.name, text=prompt.text, path=path, slots=_SLOTS)
+    if "query" not in template.fields:
+        raise UserError(f"{path}: expected {{query}}, where the question goes, and found none")
+    return template
+
+
+def document_lines(texts: Sequence[str], labels: Sequence[str | None] | None = None) -> str:
+    """Write documents for a prompt, a line each: ``[1] text``, or ``[1] (author: human) text``.
+
+    `labels` are the authors to show; None for none. A number in square brackets inside a text gets
+    round brackets, so that no document passes for another. The special marks of chat models are
+    broken, so that no text passes for an instruction. If authors are shown, a text cannot name one
+    in the same form.
+    """
+    lines = []
+    for number, text in enumerate(texts, start=1):
+        label = None if labels is None else labels[number - 1]
+        plain = one_line(text if labels is None else _AUTHOR.sub("(author", text))
+        author = "" if label is None else f"(author: {one_line(label)}) "
+        lines.append(f"[{number}] {author}{plain}")
+    return "\n".join(lines)

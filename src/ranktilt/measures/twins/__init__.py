@@ -3,5 +3,5 @@
 The *first side* is the version in the first of two compared groups, the *second side* its twin.
 `head_to_head` asks which is ranked higher, `rank_gap` by how many ranks, `score_gap` by how much
 score. Start in `base`, which finds both twins in each list (`TwinLists`). Which documents are twins
-is decided in `auditing/grouping/twins.py`. Tests: tests/measures/test_twins.py.
+is decided in `auditing/grouping/pairs.py`. Tests: tests/measures/test_twins.py.
 """
