@@ -19,12 +19,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.runs.run import Run
 from ranktilt.data.text.features import query_word_share
-from ranktilt.data.text.quality import (
-    cut_off,
-    identical,
-    opening,
-    words,
-)
+from ranktilt.data.text.quality import cut_off, identical, opening, words
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE, by_blocks, release_texts
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 """Confounds that have a value for each group; all others have a share of the pairs of twins."""
@@ -105,19 +101,24 @@ def _text_confounds(collection: Collection, groups: Groups, twins: TwinPairs) ->
     """Compare the texts of both groups, and the two texts of each pair of twins."""
     text = collection.docs["text"]
     members = _members(groups, twins)
-    word_counts = words(text).to_numpy().astype(np.float64)
+    word_counts = by_blocks(words, text).to_numpy().astype(np.float64)
     differences = [_compare_means("words", twins, word_counts, members)]
     if collection.qrels.height:
         differences.append(_compare_means("query words", twins, query_words(collection), members))
-    for name, flags in (
-        ("cut-off endings", cut_off(text)),
-        ("boilerplate openings", opening(text).is_not_null()),
+    for name, has_property_of_texts in (
+        ("cut-off endings", cut_off),
+        ("boilerplate openings", _has_opening),
     ):
-        has_property = flags.to_numpy().astype(np.float64)
+        has_property = by_blocks(has_property_of_texts, text).to_numpy().astype(np.float64)
         differences.append(_compare_means(name, twins, has_property, members))
     if len(twins.rows):
         differences += _likenesses(collection, twins)
     return differences
+
+
+def _has_opening(text: pl.Series) -> pl.Series:
+    """Return whether each text begins with words of a chat model."""
+    return opening(text).is_not_null()
 
 
 def _compare_means(
@@ -149,13 +150,25 @@ def _likenesses(collection: Collection, twins: TwinPairs) -> Iterator[Confound]:
     text, title = collection.docs["text"], collection.docs["title"]
     title_a, title_b = title.gather(rows_a), title.gather(rows_b)
     a, b = twins.pair
+    is_identical = _are_identical(text, twins.rows)
     for name, flags in (
-        ("identical", identical(text.gather(rows_a), text.gather(rows_b)).to_numpy()),
+        ("identical", is_identical),
         ("near-identical", twin_likeness(collection, twins.rows[sampled]) == 1),
         ("same title", ((title_a == title_b) & (title_a != "")).to_numpy()),
     ):
         share = float(flags.mean())
         yield Confound(name=name, a=a, b=b, value_a=share, value_b=share, number=int(flags.sum()))
+
+
+def _are_identical(text: pl.Series, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which pairs of rows have the same text; only some texts are in memory at a time."""
+    flags = np.empty(len(rows), np.bool_)
+    for start in range(0, len(rows), DOCUMENTS_AT_ONCE):
+        pairs = rows[start : start + DOCUMENTS_AT_ONCE]
+        of_pairs = identical(text.gather(pairs[:, 0]), text.gather(pairs[:, 1]))
+        flags[start : start + len(pairs)] = of_pairs.to_numpy()
+        release_texts()
+    return flags
 
 
 def query_words(collection: Collection) -> npt.NDArray[np.float64]:

@@ -315,7 +315,7 @@ class Collection:
                 texts = self.docs[block].select(hash_input.alias("key"))["key"]
                 digests = b"".join(map(_tie_digest, texts))
                 keys[block] = np.frombuffer(digests, dtype="<u8")
-        release_texts()
+                release_texts()
         return keys
 
     def origin_codes(self) -> npt.NDArray[np.int64]:
@@ -368,7 +368,9 @@ def _is_text_alone(docs: pl.DataFrame) -> bool:
     """Return whether `_JOINED_TEXT` of documents is their text as it is: none has a title."""
     has_title = (pl.col("title") != "").any()
     changes = (pl.col("text") != _JOINED_TEXT).any()
-    return not docs.select(has_title).item() and not docs.select(changes).item()
+    is_text_alone = not docs.select(has_title).item() and not docs.select(changes).item()
+    release_texts()
+    return is_text_alone
 
 
 def _tie_digest(text: str) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -53,7 +54,9 @@ def mapped_texts(make_blocks: Callable[[], TextBlocks]) -> dict[str, pl.Series]:
             # The mapped files stay readable after their folder is removed, as long as a column
             # uses them.
             ends = sorted(Path(temporary).glob(f"*{_ENDS}"))
-            return {path.stem: _mapped_column(Path(temporary) / path.stem) for path in ends}
+            columns = {path.stem: _mapped_column(Path(temporary) / path.stem) for path in ends}
+            release_texts()  # polars has read the beginning of each text
+            return columns
     except OSError as error:
         raise UserError(
             f"{cannot_write(folder, error)} (RANKTILT_CACHE sets the cache folder)"
@@ -109,13 +112,29 @@ def _mapped_column(path: Path) -> pl.Series:
     return pl.Series(array).alias(path.name)
 
 
+def by_blocks(make: Callable[[pl.Series], pl.Series], texts: pl.Series) -> pl.Series:
+    """Apply a function of texts to blocks of them, in threads, and join what it returns.
+
+    No more texts are in memory than a few blocks. `make` returns a value for each text.
+    """
+    starts = range(0, max(len(texts), 1), DOCUMENTS_AT_ONCE)
+
+    def make_block(start: int) -> pl.Series:
+        values = make(texts.slice(start, DOCUMENTS_AT_ONCE))
+        release_texts()
+        return values
+
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        return pl.concat(list(pool.map(make_block, starts)))
+
+
 def release_texts() -> None:
     """Give the memory of all mapped texts back to the system, which reads them again if needed.
 
-    Work that reads every text once calls this afterwards. Otherwise the process would seem to hold
+    Work that reads every text once calls this as it goes. Otherwise the process would seem to hold
     all of them until another process needs the memory.
     """
-    for mapped_file in _mapped_files:
+    for mapped_file in list(_mapped_files):
         _release(mapped_file)
 
 

@@ -99,9 +99,7 @@ def _from_disk(texts: pl.Series, analyzer_name: str) -> Terms:
         vocabulary = Vocabulary(analyzer(analyzer_name), stored.terms)
         return Terms(table=stored.table, vocabulary=vocabulary)
     with folder.writing() as writer:
-        built = _build(texts, analyzer_name, writer)
-    release_texts()
-    return built
+        return _build(texts, analyzer_name, writer)
 
 
 def _build(texts: pl.Series, analyzer_name: str, writer: IndexWriter | None = None) -> Terms:
@@ -117,6 +115,7 @@ def _build(texts: pl.Series, analyzer_name: str, writer: IndexWriter | None = No
         lengths.append(np.bincount(owner, minlength=len(tokens.counts)).astype(np.int32))
         block = _PostingBlock.from_postings(owner + number * step, term)
         blocks.append(block if writer is None else block.moved_to_disk(writer))
+        release_texts()
         done = min((number + 1) * step, len(texts))
         report(f"analyzer {analyzer_name}: documents", done, len(texts))
     draft = _draft(blocks, len(vocabulary), np.concatenate(lengths))

@@ -23,6 +23,7 @@ import polars as pl
 
 from ranktilt.data.cache import cache_folder
 from ranktilt.data.files import cannot_write
+from ranktilt.data.texts import release_texts
 from ranktilt.errors import DataWarning
 
 Array = npt.NDArray[Any]
@@ -135,6 +136,7 @@ class IndexFolder:
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             for part_digest in pool.map(_digest, parts):
                 digest.update(part_digest)
+                release_texts()
         return cls(path=cache_folder() / "lexical" / digest.hexdigest())
 
     def read(self) -> StoredIndex | None:
