@@ -652,3 +652,9 @@ def test_what_is_outside_of_a_bound_does_not_read_as_the_bound() -> None:
     fault = row(check(collection_with(sound())), "length ratio")
     for value, text in ((0.8984, "0.8984"), (0.9, "0.90"), (0.67, "0.67"), (0.6681, "0.6681")):
         assert replace(fault, value=value).shown_value == text
+    for value, text in ((1.5004, "1.5004"), (1.5, "1.50"), (1.4996, "1.4996"), (1.52, "1.52")):
+        assert replace(fault, value=value).shown_value == text
+    fault = row(check(collection_with(sound())), "pairs missing a side")
+    assert fault.limit == "≤ 10 %"
+    for value, text in ((10.04, "10.04 %"), (9.96, "9.96 %"), (10.0, "10.0 %"), (0.01, "< 0.1 %")):
+        assert replace(fault, value=value).shown_value == text

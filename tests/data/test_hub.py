@@ -105,6 +105,13 @@ def test_mtebs_judgments_are_json_lines_and_there_may_be_ones_own_or_none(
     assert load("hub:mteb/scifact", split="train").qrels.rows() == [("q1", "d1", 2)]
     file = write(tmp_path / "own.tsv", "q3 0 d1 1\n")
     assert load("hub:mteb/scifact", qrels=file).qrels.rows() == [("q3", "d1", 1)]
+    judged_by_user = load("hub:mteb/scifact", qrels=f"{file}:query=1,id=3,grade=4")
+    names = ("split", "qrels_read")
+    assert judged_by_user.qrels.rows() == [("q3", "d1", 1)]
+    assert [judged_by_user.spec[name] for name in names] == [str(file), "query=1,id=3,grade=4"]
+    assert judged_by_user.spec["files"][-1] == str(file)
+    lines = write(tmp_path / "own.jsonl", '{"qid": "q3", "docid": "d1", "rating": 1}\n' * 2)
+    assert load("hub:mteb/scifact", qrels=lines).qrels.rows() == [("q3", "d1", 1)]
     unjudged = load("hub:mteb/scifact", qrels="none")
     assert (unjudged.qrels.height, unjudged.queries.height) == (0, 3)
     judged = load("hub:mteb/scifact", split="train", docs="judged")

@@ -88,6 +88,12 @@ def test_title_text_and_judgments_of_beir_and_nothing_is_fetched(home: Path) -> 
     assert set(collection.qrels.rows()) == set(raw_qrels())
     names = ("path", "split", "layout")
     assert [collection.spec[name] for name in names] == ["irds:beir/scifact/test", "test", "irds"]
+    file = write(home / "own.csv", "q,url,stars\nq3,d1,1\n")
+    judged_by_user = load("irds:beir/scifact/test", qrels=f"{file}:query=q,id=url,grade=stars")
+    assert judged_by_user.qrels.rows() == [("q3", "d1", 1)]
+    names = ("split", "files", "qrels_read")
+    expected_spec = [str(file), [str(file)], "query=q,id=url,grade=stars"]
+    assert [judged_by_user.spec[name] for name in names] == expected_spec
     with forbid_fetching():
         assert load("irds:beir/scifact/test").docs.height == 3
         assert "a report downloads nothing" in refusal("irds:beir/nfcorpus/test")

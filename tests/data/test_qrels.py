@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ranktilt.data import files
 from ranktilt.data.formats.judgments.qrels import read_qrels, to_tsv
+from ranktilt.data.runs.rank_llm import read_candidates
 from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import write
 
@@ -181,3 +182,12 @@ def test_what_is_written_is_read_back(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
         assert read_qrels(path).drop("line").rows() == rows
+
+
+def test_judgments_of_candidates_name_their_file_alone(tmp_path: Path) -> None:
+    hits = '[{"qid": 1, "docid": "d", "content": "tea"}]'
+    candidates = write(tmp_path / "candidates.json", f'[{{"query": "cold", "hits": {hits}}}]')
+    file = write(tmp_path / "own.csv", "q,url,stars\n1,d,2\n")
+    collection, _run = read_candidates(candidates, qrels=f"{file}:query=q,id=url,grade=stars")
+    assert collection.qrels.rows() == [("1", "d", 2)]
+    assert collection.spec["files"] == [str(candidates), str(file)]

@@ -72,6 +72,9 @@ def test_what_is_no_file_of_queries_is_said(tmp_path: Path) -> None:
         ('{"q": {"a": 1}}', f": {expected} judgments or a run (JSON: query, document); …"),
         ("", ": the file is empty"),
         ('{"qid": "q"}\n{"qid": "r"}\n', f": {expected} JSON lines…"),
+        ("{}", f": {expected} JSON…"),
+        ('{"_id": "q", "text": "NaN" b}\n', ":1: expected one JSON value, got broken JSON…"),
+        ('{"_id": "q", "text": "NaN" b}\n{}\n', ":1: expected one JSON value per line, got…"),
         ('[{"qid": "q", "text": "a"}, {"qid": "q", "text": "b"}]', ": query 'q' occurs twice"),
     ):
         path = write(tmp_path / "queries", content)

@@ -106,6 +106,22 @@ def test_saved_run_keeps_repeats(tmp_path: Path) -> None:
     assert [repeat.spec["repeat"] for repeat in (saved, *saved.repeats)] == [1, 2]
 
 
+def test_saved_run_keeps_repeats_without_a_document(tmp_path: Path) -> None:
+    rankings = [Run.from_dict({"q": scores}) for scores in ({}, {"a": 1.0}, {}, {"b": 1.0})]
+    Run.from_repeats(rankings).save(tmp_path / "saved.trec")
+    saved = Run.load(tmp_path / "saved.trec", repeats=True)
+    assert [lists(repeat) for repeat in each_repeat(saved)] == [[], [("q", "a")], [], [("q", "b")]]
+    assert {repeat.queries for repeat in each_repeat(saved)} == {("q",)}
+
+
+def test_repeats_of_distances(tmp_path: Path) -> None:
+    rows = [f"q,d{rank},{rank / 10},{repeat}" for repeat in (1, 2) for rank in (1, 2, 3)]
+    content = "\n".join(["qid,docno,distance,repeat", *rows])
+    run = Run.load(written(tmp_path, "run.csv", content), repeats=True)
+    best_first = [("q", "d1"), ("q", "d2"), ("q", "d3")]
+    assert [lists(repeat) for repeat in each_repeat(run)] == [best_first, best_first]
+
+
 def test_repeats_are_refused_unless_read(tmp_path: Path) -> None:
     path = written(tmp_path, "run.csv", CSV)
     with refused(

@@ -228,3 +228,10 @@ def test_collection_ranks_with_replayed_distances(tmp_path: Path) -> None:
     assert documents(rt.ranker(f"replay:{path}(score_order=ascending)").rank(collection)) == {
         query: names
     }
+
+
+def test_ranks_that_are_fractions_are_no_ties() -> None:
+    columns = {"query_id": "q", "doc_id": ["b", "a", "c"], "rank": [1.5, 1.0, 2.5]}
+    run = Run.from_frame(pl.DataFrame(columns), score_order="rank")
+    assert run.frame()["doc_id"].to_list() == ["a", "b", "c"]
+    assert run.scores.tolist() == [-1, -1.5, -2.5]

@@ -134,6 +134,17 @@ def test_responses_that_fail_are_left_out_and_said(tmp_path: Path) -> None:
             Run.load(path, queries=names, max_failures=4)
 
 
+@pytest.mark.parametrize("is_retried_later", [True, False])
+def test_a_query_that_was_answered_at_another_attempt_has_not_failed(
+    tmp_path: Path, is_retried_later: bool
+) -> None:
+    lines = [json.dumps({"query_id": name, **WHOLE}) for name in ("q1", "q2")]
+    lines.insert(0 if is_retried_later else 2, '{"query_id": "q1", "error": "no reply"}')
+    path = write(tmp_path / "run.jsonl", "\n".join(lines))
+    run = Run.load(path, max_failures=0)
+    assert (run.queries, run.spec.get("failed")) == (("q1", "q2"), None)
+
+
 def test_run_of_failures_alone_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "run.json", json.dumps({"q": {"error": {"type": "x"}, "status": 429}}))
     message = (

@@ -105,7 +105,7 @@ class Replay(Ranker):
         return self._cut(loaded, self._rows(loaded, collection), list(loaded.queries), collection)
 
     def _load(self, *, repeats: bool = False) -> Run:
-        """Read the file; without `repeats`, only the first of several rankings of it."""
+        """Read the file; without `repeats`, a file of several rankings is refused."""
         texts = None if self.queries is None else query_texts(self.queries)
         return Run.load(
             self.file,

@@ -416,6 +416,15 @@ def test_engine_is_chosen(tmp_path: Path) -> None:
     assert answers.spec["engine"] == "beta"
 
 
+def test_copies_of_other_engines_do_not_count(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", *ENGINES, ENGINES[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_answers(path, engine="alpha").spec["copies"] == 0
+    with pytest.warns(DataWarning, match="1 answer is a copy"):
+        assert read_answers(path, engine="beta").spec["copies"] == 1
+
+
 def test_several_engines_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", *ENGINES)
     with pytest.raises(DataError, match=r"'alpha' and 'beta'.; name one: --engine alpha"):

@@ -12,6 +12,7 @@ documents; the others are *outside* the pool, and have no twin by design.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -45,6 +46,8 @@ DANGLING = "dangling judgments"
 """Fault of judgments of documents or queries that are not in the collection."""
 REPEATED = "repeated queries"
 """Fault of queries with the same text as another query."""
+_BOUND = re.compile(r"[0-9.]+(?:e[-+][0-9]+)?")
+"""A number in the words of `FaultRow.limit`."""
 LENGTH_NOTICE = (0.9, 1.1)
 """Smallest and largest median length ratio without a warning."""
 
@@ -110,11 +113,13 @@ class FaultRow:
         """The value with its unit; a dash if it is undefined."""
         if math.isnan(self.value):
             return "–"
-        if self.name != LENGTH:
-            return percent(self.value)
-        text = f"{self.value:.2f}"
         # A value just outside a bound must not be rounded to the bound itself.
-        reads_as_bound = text in self.limit.split("–") or float(text) in LENGTH_NOTICE
+        bounds = list(map(float, _BOUND.findall(self.limit)))
+        if self.name != LENGTH:
+            reads_as_bound = round(self.value, 1) in bounds and self.value not in bounds
+            return f"{self.value:.4g} %" if reads_as_bound else percent(self.value)
+        text = f"{self.value:.2f}"
+        reads_as_bound = float(text) in (*bounds, *LENGTH_NOTICE)
         if reads_as_bound and float(text) != self.value:
             return f"{self.value:.4f}"
         return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -21,7 +22,9 @@ from ranktilt.errors import UserError, error_in_file
 def read(file: DataFile) -> pl.DataFrame:
     """Read queries; records of BEIR (``_id``, ``text``) keep their other fields."""
     if file.has_json_lines:
-        first = parse_with_nan(file.rows[0])
+        first = None
+        with suppress(ValueError):  # broken JSON is refused below, with its line
+            first = parse_with_nan(file.rows[0])
         if isinstance(first, Mapping) and {"_id", "text"} <= set(first):
             return read_jsonl(file.path)
         if len(file.rows) > 1:
@@ -33,7 +36,7 @@ def read(file: DataFile) -> pl.DataFrame:
     if not isinstance(document, Mapping):
         return _queries_of_records(file, document if isinstance(document, list) else [document])
     # {id: text, …}, unless it is the record of a single query: {"qid": "1", "text": "…"}.
-    is_text_map = all(isinstance(text, str) for text in document.values())
+    is_text_map = bool(document) and all(isinstance(text, str) for text in document.values())
     if is_text_map and not are_query_fields(document):
         return queries_of(file.path, list(document), list(document.values()))
     return _queries_of_records(file, [document])

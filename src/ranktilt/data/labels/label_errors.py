@@ -65,8 +65,6 @@ _SAMPLE_COLUMNS = {
 """Possible names of each column of a checked sample, in the order of preference."""
 _EXPECTED_SAMPLE = "labels of a checked sample, in the columns true and label (and count)"
 """What the file of a sample must hold, for messages."""
-_MOST_NUMBERS = 10
-"""Most different numbers from 0 to 1 in a column of labels; a column of more has probabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,7 +392,7 @@ def _refuse_probabilities(path: Path, labels: pl.Series) -> None:
     if numbers.null_count() or not numbers.is_between(0, 1).all():
         return
     is_fraction = (numbers > 0) & (numbers < 1)
-    if is_fraction.any() or numbers.n_unique() > _MOST_NUMBERS:
+    if is_fraction.any():
         example = str(labels.filter(is_fraction).first())
         raise DataError(
             path,

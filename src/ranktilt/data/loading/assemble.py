@@ -15,7 +15,8 @@ import polars as pl
 
 from ranktilt.data.collection import Collection, stated_source
 from ranktilt.data.formats.jsonl import STRINGS, read_jsonl, stack
-from ranktilt.data.formats.judgments.qrels import one_grade
+from ranktilt.data.formats.judgments.qrels import one_grade, read_qrels_as
+from ranktilt.data.formats.notation import file_of, pairs_of
 from ranktilt.data.formats.tables.parquet import PARQUET, read_parquet, read_parts
 from ranktilt.errors import DataError, UserError
 
@@ -82,6 +83,20 @@ def unjudged_collection(
 ) -> Collection:
     """Make a collection without judgments."""
     return Collection(docs, queries, pl.DataFrame(schema=_QRELS_SCHEMA), spec)
+
+
+def read_named_judgments(qrels: str | Path) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Read the file of judgments that a user names; return them, and keys of a collection's spec.
+
+    The keys name the file, which is the split, the columns that the user names, and the layout.
+    """
+    judgments, read_as = read_qrels_as(qrels)
+    keys = {
+        "split": str(file_of(qrels)),
+        "judgments_read": read_as,
+        "qrels_read": pairs_of(qrels),
+    }
+    return judgments, {key: value for key, value in keys.items() if value}
 
 
 def judged_collection(

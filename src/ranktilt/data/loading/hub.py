@@ -10,7 +10,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -22,10 +22,12 @@ from ranktilt.data.cache import cache_folder
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.jsonl import stack
 from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.formats.notation import file_of
 from ranktilt.data.formats.tables.parquet import read_judgments
 from ranktilt.data.loading.assemble import (
     judged_collection,
     read_documents,
+    read_named_judgments,
     read_rows,
     unjudged_collection,
 )
@@ -182,14 +184,10 @@ def load_hub(name: CollectionName, options: LoadOptions) -> Collection:
         return unjudged_collection(docs, queries, {**spec, "qrels": NO_QRELS, "files": files})
     judgments = _find_judgments(name, dataset, options)
     spec |= {**judgments.spec, "files": [*files, *map(str, judgments.files)]}
-    tables = [
-        read_judgments(file) if file.name.endswith(_TABLE_SUFFIXES) else read_qrels(file)
-        for file in judgments.files
-    ]
     return judged_collection(
         documents,
         queries,
-        pl.concat(tables, how="vertical_relaxed"),
+        judgments.frame,
         judgments.files[0],
         spec=spec,
         ignore_unknown=options.ignore_unknown,
@@ -198,8 +196,10 @@ def load_hub(name: CollectionName, options: LoadOptions) -> Collection:
 
 @dataclass(frozen=True, kw_only=True)
 class _Judgments:
-    """The files of judgments, and the keys of the collection's spec that describe them."""
+    """Judgments, their files, and the keys of the collection's spec that describe them."""
 
+    frame: pl.DataFrame
+    """The judgments."""
     files: tuple[Path, ...]
     """Files of the chosen split."""
     spec: Mapping[str, Any]
@@ -209,13 +209,14 @@ class _Judgments:
 def _find_judgments(
     name: CollectionName, dataset: DatasetFiles, options: LoadOptions
 ) -> _Judgments:
-    """Choose the judgments: the user's file, the data set's, or those of ``OWNER/NAME-qrels``."""
+    """Read the judgments: the user's file, the data set's, or those of ``OWNER/NAME-qrels``."""
     if options.qrels is not None:
-        spec = {"split": str(options.qrels)}
-        return _Judgments(files=(Path(options.qrels),), spec=spec)
+        frame, named_spec = read_named_judgments(options.qrels)
+        return _Judgments(frame=frame, files=(file_of(options.qrels),), spec=named_spec)
     if dataset.splits:
         split = choose_split(dataset.splits, options.split, f"hub:{name.id}")
-        return _Judgments(files=dataset.splits[split], spec={"split": split})
+        files = dataset.splits[split]
+        return _Judgments(frame=_read_split(files), files=files, spec={"split": split})
     qrels_name = CollectionName(kind="hub", id=f"{name.id}-qrels")
     try:
         folder = snapshot(qrels_name)
@@ -228,7 +229,16 @@ def _find_judgments(
     splits = dataset_files(folder, judgments_only=True).splits
     split = choose_split(splits, options.split, str(qrels_name))
     spec = {"split": split, "qrels": str(qrels_name), "qrels_revision": folder.name}
-    return _Judgments(files=splits[split], spec=spec)
+    return _Judgments(frame=_read_split(splits[split]), files=splits[split], spec=spec)
+
+
+def _read_split(files: Sequence[Path]) -> pl.DataFrame:
+    """Read the judgments of a data set's split from its files."""
+    tables = [
+        read_judgments(file) if file.name.endswith(_TABLE_SUFFIXES) else read_qrels(file)
+        for file in files
+    ]
+    return pl.concat(tables, how="vertical_relaxed")
 
 
 def snapshot(name: CollectionName) -> Path:

@@ -17,9 +17,13 @@ from typing import Any, NoReturn
 import polars as pl
 
 from ranktilt.data.collection import Collection
-from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.formats.notation import file_of
 from ranktilt.data.formats.tables.columns import whole_or_fractions
-from ranktilt.data.loading.assemble import judged_collection, unjudged_collection
+from ranktilt.data.loading.assemble import (
+    judged_collection,
+    read_named_judgments,
+    unjudged_collection,
+)
 from ranktilt.data.loading.collection_name import NO_QRELS, CollectionName, LoadOptions
 from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown_name
 from ranktilt.optional import may_fetch, need
@@ -44,7 +48,7 @@ def load_irds(name: CollectionName, options: LoadOptions) -> Collection:
     needed = ["docs", "queries", "qrels"] if options.qrels is None else ["docs", "queries"]
     with open_library(name) as library:
         dataset = find_dataset(library, name, needed)
-        qrels = _choose_qrels(dataset, name, options)
+        qrels, qrels_spec = _choose_qrels(dataset, name, options)
         queries = dataset_queries(dataset)
         judged_ids = None
         if options.docs == "judged":
@@ -57,12 +61,11 @@ def load_irds(name: CollectionName, options: LoadOptions) -> Collection:
         spec |= {"docs": "judged", "docs_of": total}
     if qrels is None:
         return unjudged_collection(docs, queries, {**spec, "qrels": NO_QRELS})
-    if options.qrels is None:
-        spec["split"] = name.id.rpartition("/")[2]
-        judgment_file = str(name)
-    else:
-        judgment_file = str(options.qrels)
-        spec |= {"split": judgment_file, "files": [judgment_file]}
+    spec |= qrels_spec
+    judgment_file = str(name)
+    if options.qrels is not None:
+        judgment_file = str(file_of(options.qrels))
+        spec["files"] = [judgment_file]
     return judged_collection(
         (docs, docs["id"]),
         queries,
@@ -73,13 +76,18 @@ def load_irds(name: CollectionName, options: LoadOptions) -> Collection:
     )
 
 
-def _choose_qrels(dataset: Any, name: CollectionName, options: LoadOptions) -> pl.DataFrame | None:
-    """Return the library's judgments or those of a file; None for ``--qrels none``."""
+def _choose_qrels(
+    dataset: Any, name: CollectionName, options: LoadOptions
+) -> tuple[pl.DataFrame | None, dict[str, str]]:
+    """Return the library's judgments or those of a file; None for ``--qrels none``.
+
+    Also returns the keys of the collection's spec that describe them.
+    """
     if options.qrels is None:
-        return dataset_qrels(dataset, name)
+        return dataset_qrels(dataset, name), {"split": name.id.rpartition("/")[2]}
     if str(options.qrels) == NO_QRELS:
-        return None
-    return read_qrels(options.qrels)
+        return None, {}
+    return read_named_judgments(options.qrels)
 
 
 @contextmanager

@@ -9,13 +9,13 @@ from typing import Any
 from ranktilt.data.artifact import read_json
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes, require_path
-from ranktilt.data.formats.judgments.qrels import read_qrels_as
-from ranktilt.data.formats.notation import file_of, pairs_of
+from ranktilt.data.formats.notation import file_of
 from ranktilt.data.formats.tables.parquet import part_files
 from ranktilt.data.loading.assemble import (
     judged_collection,
     only_judged,
     read_documents,
+    read_named_judgments,
     read_rows,
     unjudged_collection,
 )
@@ -128,22 +128,19 @@ def _load_folder(path: Path, options: LoadOptions) -> Collection:
         return unjudged_collection(docs, queries, spec)
     if options.qrels is not None:
         file = file_of(options.qrels)
-        split = str(file)
-        judgments, read_as = read_qrels_as(options.qrels)
+        judgments, judgment_spec = read_named_judgments(options.qrels)
     else:
         split, file = _split_file(path, options.split)
-        judgments, read_as = read_qrels_as(file)
+        judgments, judgment_spec = read_named_judgments(file)
+        judgment_spec["split"] = split
     spec = {
         "path": str(path),
-        "split": split,
+        "split": judgment_spec["split"],
         "layout": layout,
         "files": [*files, str(file)],
         **_design(path),
+        **judgment_spec,
     }
-    if read_as:
-        spec["judgments_read"] = read_as
-    if options.qrels is not None and pairs_of(options.qrels):
-        spec["qrels_read"] = pairs_of(options.qrels)
     return judged_collection(
         documents, queries, judgments, file, spec=spec, ignore_unknown=options.ignore_unknown
     )

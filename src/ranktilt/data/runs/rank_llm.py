@@ -18,6 +18,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.files import read_bytes
 from ranktilt.data.formats.json_values import require_single_keys
 from ranktilt.data.formats.judgments.qrels import read_qrels
+from ranktilt.data.formats.notation import file_of
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, shorten
 
@@ -88,7 +89,7 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
     files = [str(path)]
     judgments = pl.DataFrame(schema=_QRELS_SCHEMA)
     if qrels is not None:
-        files.append(str(qrels))
+        files.append(str(file_of(qrels)))
         # `read_qrels` adds the line of each judgment in its file, which a collection does not hold.
         judgments = read_qrels(qrels).drop("line")
     collection = Collection(

@@ -237,7 +237,7 @@ class Run:
         for number, run in enumerate(runs, start=1):
             starts = range(0, len(run.docs), ENTRIES_AT_ONCE)
             tables = (run._entries(slice(start, start + ENTRIES_AT_ONCE)) for start in starts)
-            tag = f"{REPEAT}-{number}" if self.repeats else TAG_OF_RUNS
+            tag = _tag_of_repeat(number) if self.repeats else TAG_OF_RUNS
             lines.append(trec_lines(tables, is_escaped=is_escaped, tag=tag))
         spec = self._spec_for_file()
         if self.repeats:
@@ -362,7 +362,7 @@ class Run:
         origin = EntryOrigin(path=file, line_of=_line_of_entry(file, run_file))
         specs = _specs_of_repeats(spec)
         if REPEAT in frame.columns:
-            frames = frame.partition_by(REPEAT, maintain_order=True, include_key=False)
+            frames = _frames_of_repeats(frame, len(specs))
             run = cls._from_repeats(frames, specs, score_order=run_file.score_order, origin=origin)
             frame = frames[0]
         else:
@@ -661,6 +661,26 @@ def _specs_of_repeats(spec: dict[str, Any]) -> list[dict[str, Any]]:
         spec,
         *({**repeat, **shared} for repeat in further_specs if isinstance(repeat, Mapping)),
     ]
+
+
+def _frames_of_repeats(frame: pl.DataFrame, count: int) -> list[pl.DataFrame]:
+    """Return the entries of each repeat, in the order of the file.
+
+    `count` is the number of repeats by the sidecar. In a file that `Run.save` wrote, a repeat
+    without any entry has no line, and is put in its place by the tags of the others.
+    """
+    by_label = frame.partition_by(REPEAT, maintain_order=True, include_key=False, as_dict=True)
+    frames = {str(label): entries for (label,), entries in by_label.items()}
+    saved_labels = [_tag_of_repeat(number) for number in range(1, count + 1)]
+    if len(frames) < count and set(frames) <= set(saved_labels):
+        nothing = frame.drop(REPEAT).clear()
+        return [frames.get(label, nothing) for label in saved_labels]
+    return list(frames.values())
+
+
+def _tag_of_repeat(number: int) -> str:
+    """Return the tag of the lines of a repeat in a file that `Run.save` writes."""
+    return f"{REPEAT}-{number}"
 
 
 def _line_of_entry(file: Path, run_file: RunFile) -> Callable[[int], int] | None:

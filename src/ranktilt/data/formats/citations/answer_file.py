@@ -254,7 +254,7 @@ class _AnswerReader:
     repeat_counts: Counter[str] = field(default_factory=Counter)
     """Number of answers to each query so far."""
     engines: Counter[str] = field(default_factory=Counter)
-    """Number of answers of each engine so far; the name is empty if a record has none."""
+    """Number of records of each engine so far; the name is empty if a record has none."""
     copies: _RecordCopies = field(default_factory=_RecordCopies)
     """Records so far, to leave out copies."""
     count: int = 0
@@ -264,15 +264,15 @@ class _AnswerReader:
         """Add the answer of the next record, unless it is a copy or of another engine."""
         number = self.count
         self.count += 1
-        # If a record names its query, an equal record is a copy. If not, two equal records may be
-        # the answers to two queries.
-        names_query = origin.query is None and self.options.queries is None
-        if names_query and self.copies.is_copy(content):
-            return
         response = _response(content)
         engine = first_text([content, response], (_ENGINE,))
         self.engines[engine] += 1
         if self.options.engine not in (None, engine):
+            return
+        # If a record names its query, an equal record is a copy. If not, two equal records may be
+        # the answers to two queries.
+        names_query = origin.query is None and self.options.queries is None
+        if names_query and self.copies.is_copy(content):
             return
         self.layout = self.layout or _layout_of(response)
         record = _record(self.layout, response, content)

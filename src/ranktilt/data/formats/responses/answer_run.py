@@ -371,7 +371,7 @@ def _run(
     read_as = shape.read_as(nouns, is_by_place=is_by_place)
     run = run_of_columns(columns, request.score_order, read_as)
     _require_single_queries(path, entries, are_repeats=REPEAT in run.frame.columns)
-    return replace(run, failed=entries.failed)
+    return replace(run, failed=_unanswered(entries))
 
 
 def _stacked_columns(blocks: Sequence[EntryColumns]) -> EntryColumns:
@@ -401,14 +401,27 @@ def _stacked_numbers(columns: Sequence[NumberColumn]) -> NumberColumn:
 
 def _require_few_failures(path: Path, entries: Entries, request: RunRequest) -> None:
     """Refuse more failed responses than allowed, and a file of failed ones alone."""
-    failed, total = len(entries.failed), len(entries.failed) + len(entries.queries)
+    unanswered = _unanswered(entries)
+    failed, total = len(unanswered), len(unanswered) + len(entries.queries)
     if not failed:
         return
     if failed > allowed_failures(total, request.max_failures) or failed == total:
-        query, fault = next(iter(entries.failed.items()))
+        query, fault = next(iter(unanswered.items()))
         message = too_many_failures(failed, total, request.max_failures)
         line = next(iter(entries.failed_lines), None)
         raise DataError(path, f"{message} (--max-failures): {query!r}: {fault}", line=line)
+
+
+def _unanswered(entries: Entries) -> dict[str, str]:
+    """Return what is wrong with failed answers, by query, without queries that were asked again.
+
+    A log may hold an error, and the answer to the same query at another attempt. If answers may be
+    repeats, an error is that of one repeat, and stays.
+    """
+    if entries.repeat_column is not None:
+        return entries.failed
+    answered = set(map(str, entries.queries))
+    return {query: fault for query, fault in entries.failed.items() if query not in answered}
 
 
 def _require_single_queries(path: Path, entries: Entries, *, are_repeats: bool) -> None:

@@ -199,7 +199,8 @@ def _order_of_distances(columns: RunColumns, frame: pl.DataFrame) -> str | None:
     It is ``ascending`` if distances rise, so that smaller ones are better, and None (larger is
     better) if they fall. `DataError` if they do neither.
     """
-    steps = frame.select(step=pl.col("score").diff().over("query_id"))["step"]
+    list_names = [name for name in ("query_id", REPEAT) if name in frame.columns]
+    steps = frame.select(step=pl.col("score").diff().over(list_names))["step"]
     rising, falling = int((steps > 0).sum()), int((steps < 0).sum())
     if rising + falling == 0:
         return None

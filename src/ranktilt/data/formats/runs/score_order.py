@@ -70,7 +70,7 @@ class ListDirections:
         return self.lists > 0 and self.falling >= _LIST_SHARE * self.lists
 
 
-def given_ranks(query: Ints, ranks: npt.NDArray[Any] | None) -> Ints:
+def given_ranks(query: Ints, ranks: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
     """Return the rank of each entry in the given order of its list, from 1.
 
     Parameters
@@ -95,10 +95,11 @@ def given_ranks(query: Ints, ranks: npt.NDArray[Any] | None) -> Ints:
     # A missing rank is NaN, which makes both of them NaN, and the comparison false.
     uses_column = np.empty(len(query), dtype=bool)
     uses_column[order] = np.repeat(lowest < highest, sizes[sizes > 0])
-    return np.where(uses_column, np.nan_to_num(ranks), positions).astype(np.int64)
+    # Not as whole numbers: cut off, two ranks such as 1 and 1.5 would be a tie.
+    return np.where(uses_column, np.nan_to_num(ranks), positions)
 
 
-def list_directions(query: Ints, ranks: Ints, scores: Floats) -> ListDirections:
+def list_directions(query: Ints, ranks: npt.NDArray[Any], scores: Floats) -> ListDirections:
     """Count the lists whose scores rise or fall along the ranks.
 
     `query` has the number of each entry's list, from 0. A step between equal ranks, or between
