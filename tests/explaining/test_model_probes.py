@@ -256,6 +256,15 @@ def test_theorem_on_several_sources() -> None:
     assert findings_words([failing]).endswith(
         "Theorem 4.1 does not apply: divergence at every position is not met."
     )
+    open_note = replace(checked_note("opt", "undecided"), undecided=("semantic superiority",))
+    assert sources_sentence([easier, open_note]) == (
+        "The retriever's model finds llm texts easier to predict than their originals and is not "
+        "shown to find opt texts easier or harder; theorem 4.1 applies to 1 of 2 sources."
+    )
+    assert sources_sentence([open_note, open_note]).startswith(
+        "The retriever's model is not shown to find opt and opt texts easier or harder to predict "
+        "than their originals; theorem"
+    )
     unread = replace(easier, is_complete=False)
     assert findings_words([unread]).endswith(
         "Without a reader, three of the four conditions of theorem 4.1 were not checked."

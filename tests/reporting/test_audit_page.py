@@ -203,6 +203,16 @@ class TestFigures:
         unasked = LoadedAudit(replace(audit, card=()))
         assert "tilt" not in [section.name for section in view(unasked).shown_sections("page")]
 
+    def test_answers_of_the_card_are_drawn_in_their_unit_and_by_their_verdict(self) -> None:
+        audit = unjudged().audit
+        effect = next(e for e in audit.card if e.estimand.key == "twins")
+        level = replace(effect, value=0.01, low=-0.001, high=0.019, p=0.2, p_corrected=0.2)
+        assert level.verdict(audit.margin) == "level"
+        mark = audit_figures._answer_mark(level, audit.margin)
+        assert (mark.value, mark.tone) == (pytest.approx(1.0), "good")
+        gap = replace(effect, estimand=estimand("RankGap"), value=2.5, low=1.0, high=4.0)
+        assert audit_figures._answer_mark(gap, audit.margin).value == 2.5
+
     def test_tilt_is_above_effectiveness_and_undefined_is_said(
         self,
     ) -> None:

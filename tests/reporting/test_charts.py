@@ -141,6 +141,18 @@ def test_an_axis_is_as_long_as_its_intervals_need() -> None:
     assert domain(drawing, "y") == pytest.approx([-0.36, 6.36])
 
 
+def test_front_is_joined_in_its_own_order() -> None:
+    candidates = [
+        ScatterPoint(mark=Mark(label=name, value=x, low=x, high=x, tone="good"), x=x)
+        for name, x in (("a", 2.0), ("b", 3.0), ("c", 1.0))
+    ]
+    drawing = charts.scatter(
+        candidates, x="x", y="y", margin=0.0, tone_names=NAMES, front=[1, 0, 2]
+    )
+    joined = sorted(rows(drawing, "line"), key=lambda row: row["order"])
+    assert [row["x"] for row in joined] == [3.0, 2.0, 1.0]
+
+
 def test_scatter_names_few_points_and_leaves_out_what_has_no_place() -> None:
     nowhere = ScatterPoint(
         mark=Mark(label="a", value=NAN, low=NAN, high=NAN, tone="unsure"), x=1, low=0, high=2

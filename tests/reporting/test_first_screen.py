@@ -268,7 +268,14 @@ def test_meaning_of_verdicts() -> None:
         "Neither side gains more than ±5 points, so by this question there is nothing to correct."
     )
     assert "These queries cannot tell about the rest" in verdicts_meaning([level, nobody])
+    levels = [replace(level, effect=replace(level.effect, run=f"run{n}")) for n in range(4)]
+    assert verdicts_meaning([*levels, nobody]).startswith("4 rankers: neither side gains more")
+    outside = [replace(verdict, kind="outside") for verdict in levels]
+    assert verdicts_meaning(outside).startswith("4 rankers spread attention")
     assert verdicts_meaning([machines, people]).startswith("Which ranker you choose decides")
+    of_both_sides = verdicts_meaning([people, people, people, machines])
+    assert "people puts human text ahead" in of_both_sides
+    assert "machines puts llm text ahead" in of_both_sides
     assert audit_meaning(replace(audit, tilts=()), ()).startswith("No groups were compared")
 
 

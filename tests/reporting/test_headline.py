@@ -12,11 +12,12 @@ from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.judging.judge import judge
 from ranktilt.reporting.headline import headline, leading
 from ranktilt.reporting.sentences.findings import Finding, sort_findings
+from ranktilt.reporting.sentences.meaning import explanation_meaning
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import tilt
 from tests.auditing.test_gate import HUMAN, LEVEL
 from tests.judging.judged import bed, grades
-from tests.reporting.audits import clear, ordered, twins
+from tests.reporting.audits import ENDS, clear, explained, ordered, twins
 from tests.reporting.readers import plain, screen
 
 
@@ -106,3 +107,20 @@ def test_card_says_who_is_favoured_at_any_width(
     first = next(line for line in card.splitlines() if "Relative Δ" in line)
     assert first[column:].split()[0] == "human"
     assert max(map(len, card.splitlines())) <= columns
+
+
+def test_properties_of_several_sources_are_counted_once() -> None:
+    explanation = explained(*ENDS)
+    effects = [
+        replace(effect, low=-1.0, high=1.0)
+        for result in explanation.results
+        for effect in result.effects
+    ]
+    (first, *_) = explanation.results
+    unshown = replace(explanation, results=(replace(first, effects=tuple(effects), findings=()),))
+    quantities = len({effect.quantity for effect in effects})
+    assert quantities < len(effects)
+    assert leading(unshown).sentence == (
+        f"No difference from human is shown in {quantities} properties."
+    )
+    assert "not shown to differ in anything measured" in explanation_meaning(unshown)

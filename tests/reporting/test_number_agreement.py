@@ -63,6 +63,8 @@ from ranktilt.reporting.sentences.judging import drift, judge
 from ranktilt.reporting.sentences.mitigation import mitigate
 from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.query_groups import group_count_sentences
+from ranktilt.reporting.views import replay_log
+from ranktilt.reporting.views.audit import sequential as sequential_view
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,19 +427,18 @@ def test_sets_of_groups(set_count: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("differing", "sentence"),
+    ("differing", "words"),
     [
-        (
-            0,
-            "x: none of 3 rankers' tilts under its grades differs from the tilt under human grades",
-        ),
-        (1, "x: 1 of 3 rankers' tilts under its grades differs from the tilt under human grades"),
-        (2, "x: 2 of 3 rankers' tilts under its grades differ from those under human grades"),
+        (0, "none of 3 rankers' tilts under its grades is shown to differ from the tilt"),
+        (1, "1 of 3 rankers' tilts under its grades is shown to differ from the tilt"),
+        (2, "2 of 3 rankers' tilts under its grades are shown to differ from those"),
     ],
 )
-def test_tilts_under_a_judge(differing: int, sentence: str) -> None:
+def test_tilts_under_a_judge(differing: int, words: str) -> None:
     tilts = [record(judge="x", change=record(is_shown=number < differing)) for number in range(3)]
-    assert judge._tilt_sentences(record(judges=["x"], tilts=tilts)) == [sentence]
+    assert judge._tilt_sentences(record(judges=["x"], tilts=tilts)) == [
+        f"x: {words} under human grades"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -622,3 +623,47 @@ def test_first_rank_alone() -> None:
     assert answer_words(estimand("Share@2"), effect, "documents") == (
         "human documents fill 75.0 % of the first 2 ranks and make up 50.0 % of the candidates"
     )
+
+
+@pytest.mark.parametrize(
+    ("echoes", "unreadable", "sentence"),
+    [
+        (
+            1,
+            1,
+            "1 of 3 answers contains a ranking by the model, 1 repeats the order in which the "
+            "passages were shown, 1 contains none.",
+        ),
+        (
+            0,
+            0,
+            "3 of 3 answers contain a ranking by the model, 0 repeat the order in which the "
+            "passages were shown, 0 contain none.",
+        ),
+    ],
+)
+def test_answers_of_a_replayed_log(echoes: int, unreadable: int, sentence: str) -> None:
+    log = record(answers=range(3), echoes=echoes, unreadable=unreadable, ambiguous=0)
+    assert replay_log._whose_work(log) == sentence
+
+
+def test_few_unreadable_answers_are_not_none() -> None:
+    log = record(answers=range(1000), unreadable=2, passed=True)
+    assert meaning.replayed_meaning(log).startswith("0.2 % of the answers contain no ranking")
+
+
+def test_queries_of_a_look() -> None:
+    look = record(queries=1, value=0.1, low=0.0004, high=0.2)
+    audit = record(
+        measure="Share@10",
+        estimand=estimand("Share@10"),
+        stop_at_tilt=5.0,
+        looks=[look],
+        a="a",
+        b="b",
+        decision="tilted",
+    )
+    row = sequential_view._first_figure_row(audit, look)
+    assert row.label == "1 query"
+    # The interval that decides does not hold 0, and is not printed as if it did.
+    assert row.readings[0].text == "+10.0 points [+0.04, +20.00]"

@@ -522,3 +522,8 @@ def test_marked_text_reads_as_the_text(text: str) -> None:
     read = markupsafe.Markup(Glossary().mark(text)).striptags() if "<" not in text else ""
     if read:
         assert read.split() == visible(text).split()
+
+
+def test_marks_of_direction_are_visible() -> None:
+    assert visible("a\u200eb\u200fc\u061cd") == r"a\u200eb\u200fc\u061cd"
+    assert visible("a\u200cb") == "a\u200cb"  # Persian writes it within words

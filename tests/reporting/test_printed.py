@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +15,21 @@ from ranktilt import UserError, table
 from ranktilt.auditing.gate.gate import gate
 from ranktilt.data.artifact import Result
 from ranktilt.explaining.check import check
-from ranktilt.reporting.document import Document, Figure, Table
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Row,
+    Table,
+    name_column,
+    single_section,
+)
 from ranktilt.reporting.interval_chart import IntervalChart
 from ranktilt.reporting.output import notebook
+from ranktilt.reporting.render.latex import render as latex
+from ranktilt.reporting.render.markdown import escaped
+from ranktilt.reporting.views import gate as gate_view
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
@@ -275,3 +288,37 @@ def test_a_notebook_shows_the_answer_and_tables_without_scripts_and_network(name
     )
     assert not {"script", "link", "iframe", "img"} & {tag for tag, _ in page.elements}
     assert view(result(name)).headline in page.text
+
+
+def test_a_name_is_no_link_in_markdown() -> None:
+    name = "[x](http://a.org) ~~y~~ &lt;"
+    assert escaped(name) == r"[x]\(http://a.org) \~\~y\~\~ \&lt;"
+    assert escaped("+5.0 [+1.0, +9.0] (n = 3)") == "+5.0 [+1.0, +9.0] (n = 3)"
+
+
+def test_a_bracket_begins_no_row_of_latex() -> None:
+    rows = (Row((Cell("[2pt]"), Cell("τ-b"))), Row((Cell("*"), Cell("1"))))
+    text = latex(
+        Document(
+            kind="",
+            headline="",
+            sections=single_section([Table("c", (name_column("a"), Column("κ")), rows)]),
+        )
+    )
+    assert "{}[2pt] & $\\tau$-b \\\\" in text
+    assert "{}* & 1 \\\\" in text
+    assert "a & $\\kappa$" in text
+
+
+@pytest.mark.parametrize(
+    ("limit", "allowed"),
+    [
+        (0.05, "−0.05 … +0.05"),
+        (2.25, "−2.25 … +2.25"),
+        (5.0, "−5.0 … +5.0"),
+        (1 / 3, "−0.3 … +0.3"),
+    ],
+)
+def test_a_limit_is_printed_as_it_was_asked_for(limit: float, allowed: str) -> None:
+    check = SimpleNamespace(floor=-limit, ceiling=limit)
+    assert gate_view._allowed_text(check) == allowed

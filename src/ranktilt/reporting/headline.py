@@ -260,7 +260,9 @@ def _explanation_summary(explanation: Explanation) -> Finding:
             f"by {_effect_size(largest)}."
         )
     elif effects:
-        properties = counted(len(effects), "property", "properties")
+        # Each source has an effect for each property.
+        property_count = len({effect.quantity for effect in effects})
+        properties = counted(property_count, "property", "properties")
         sentence = f"No difference from {reference} is shown in {properties}."
     else:
         summaries = [_probe_summary(result) for result in explanation.results if result.summary]

@@ -231,3 +231,11 @@ def interval_chart(
         rows=tuple(rows),
         last_rows_on_phone=last_rows_on_phone,
     )
+
+
+def drawn_words(drawn: int, total: int, noun: str = "differences") -> str:
+    """Return a sentence on how many differences, or others, are drawn; empty where all are.
+
+    The sentence follows another, so it begins with a blank.
+    """
+    return f" Drawn: {drawn} of {total} {noun}." if drawn < total else ""

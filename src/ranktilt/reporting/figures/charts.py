@@ -475,7 +475,7 @@ def scatter(
 
     `margin` is the half-width of a shaded band around 0 on the vertical axis; `tone_names` are the
     names of tones in the legend; a dotted line joins the points whose indices are in `front`, such
-    as a Pareto front.
+    as a Pareto front, in this order.
     """
     drawn = [point for point in points if np.isfinite([point.x, point.mark.value]).all()]
     x_values = chain.from_iterable((point.x, point.low, point.high) for point in drawn)
@@ -488,9 +488,9 @@ def scatter(
         {
             X: finite_number(points[index].x),
             Y: finite_number(points[index].mark.value),
-            "order": index,
+            "order": order,
         }
-        for index in front
+        for order, index in enumerate(front)
     ]
     front_line = layer(
         front_rows,

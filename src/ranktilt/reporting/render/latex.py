@@ -36,6 +36,11 @@ _ESCAPES = {
     "‡": r"$^\ddagger$",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
+    "κ": r"$\kappa$",
+    "λ": r"$\lambda$",
+    "τ": r"$\tau$",
+    "→": r"$\rightarrow$",
+    "∞": r"$\infty$",
 }
 """Characters that LaTeX reads as commands or that its text fonts lack, as LaTeX writes them."""
 _GUARDS = {**_ESCAPES, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
@@ -210,6 +215,9 @@ def _line(cells: Iterable[str], column_count: int = 0) -> str:
     """Return a line of cells, with empty cells up to `column_count`; 0 for no more than given."""
     cells = list(cells)
     line = " & ".join([*cells, *[""] * (column_count - len(cells))])
+    # LaTeX would read a bracket or a star as an option of the command that ends the line above.
+    if line.startswith(("[", "*")):
+        line = f"{{}}{line}"
     # Empty cells at the end would leave two blanks in a row.
     return (line.rstrip() if column_count else line) + r" \\"
 

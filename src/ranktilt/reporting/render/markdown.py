@@ -142,8 +142,11 @@ def _panels(block: Panels) -> Iterator[list[str]]:
 
 
 def escaped(text: str) -> str:
-    """Escape the characters that Markdown would read as markup, on a single line."""
-    return re.sub(r"([|*_`<>\\])", r"\\\1", one_line(text))
+    """Escape the characters that Markdown would read as markup, on a single line.
+
+    Brackets are left, as intervals have them; only the start of a link's address is escaped.
+    """
+    return re.sub(r"([|*_`<>~\\]|(?<=\])\(|&(?=#?\w+;))", r"\\\1", one_line(text))
 
 
 def one_line(text: str) -> str:
@@ -153,7 +156,7 @@ def one_line(text: str) -> str:
 
 def guarded(text: str) -> str:
     """Escape a text that others wrote, so that nothing in it is a link, markup or end of a cell."""
-    return re.sub(r"([\[\]&~$#])", r"\\\1", escaped(clean(text)))
+    return re.sub(r"([\[\]$#]|(?<!\\)&)", r"\\\1", escaped(clean(text)))
 
 
 def clean(text: str) -> str:

@@ -105,12 +105,15 @@ def _digits_that_tell(means: list[float], value: float) -> int:
 @answer_words.register
 def _page(estimand: PageShare, effect: Effect, noun: str) -> str:
     """Say how much more of the first ranks one side fills."""
+    first_ranks = first_ranks_words(_cutoff(estimand))
+    fills = "fills" if noun == "text" else "fill"
+    if effect.value == 0:
+        return f"{effect.a} {noun} {fills} as much of the {first_ranks} as {effect.b} {noun}"
     size = estimand.amount(abs(effect.value), sign=False)
     more = "more" if effect.value > 0 else "less"
-    fills = "fills" if noun == "text" else "fill"
     return (
-        f"{effect.a} {noun} {fills} {size} points {more} of the "
-        f"{first_ranks_words(_cutoff(estimand))} than {effect.b} {noun}"
+        f"{effect.a} {noun} {fills} {size} points {more} of the {first_ranks} than {effect.b} "
+        f"{noun}"
     )
 
 
@@ -239,6 +242,8 @@ def _both_retrieved(effect: Effect) -> str:
 @answer_words.register
 def _rank_gap(estimand: PairRankGap, effect: Effect, noun: str) -> str:
     """Say how many ranks one twin is above the other."""
+    if effect.value == 0:
+        return f"the {effect.a} version and the {effect.b} version rank alike on average"
     size = estimand.amount(abs(effect.value), sign=False)
     where = "above" if effect.value > 0 else "below"
     return f"the {effect.a} version is {size} ranks {where} the {effect.b} version"

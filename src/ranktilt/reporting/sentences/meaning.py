@@ -11,7 +11,6 @@ side; its verdict says whether the answer lies outside of what random rankings g
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -108,11 +107,11 @@ def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False
 
 def _outside_meaning(outside: Sequence[Verdict]) -> str:
     """Say what attention that differs from random rankings means."""
-    runs = list(dict.fromkeys(verdict.run for verdict in outside))[:_MOST_NAMED]
+    runs = list(dict.fromkeys(verdict.run for verdict in outside))
     spread = singular_or_plural(len(runs), "spreads", "spread")
     return (
-        f"{join_words(runs)} {spread} attention over the groups differently from random rankings, "
-        "by more than chance explains. This question names no favoured side."
+        f"{_ranker_words(runs)} {spread} attention over the groups differently from random "
+        "rankings, by more than chance explains. This question names no favoured side."
     )
 
 
@@ -125,12 +124,17 @@ def unfavoured_meaning(verdicts: Sequence[Verdict]) -> str:
             "there is nothing to correct."
         )
     if levels:
-        names = join_words(list(dict.fromkeys(verdict.run for verdict in levels))[:_MOST_NAMED])
+        subject = _ranker_words(list(dict.fromkeys(verdict.run for verdict in levels)))
         return (
-            f"{names}: neither side gains more than {margin_words(levels[0].margin)}. These "
+            f"{subject}: neither side gains more than {margin_words(levels[0].margin)}. These "
             "queries cannot tell about the rest; ask more before you decide."
         )
     return UNDECIDED
+
+
+def _ranker_words(runs: Sequence[str]) -> str:
+    """Name the rankers, or say how many there are."""
+    return join_words(runs) if len(runs) <= _MOST_NAMED else f"{len(runs)} rankers"
 
 
 def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
@@ -141,26 +145,35 @@ def _favoured_meaning(favoured: Sequence[Verdict], rest: int) -> str:
     first = favoured[0]
     sides = list(dict.fromkeys(str(verdict.side) for verdict in favoured))
     if len(sides) > 1:
-        names = [
-            f"{verdict.run} puts {verdict.side} {first.noun} ahead"
-            for verdict in favoured[:_MOST_NAMED]
-        ]
-        return (
-            f"Which ranker you choose decides who is seen first: {join_words(names)}, each by more "
-            f"than chance explains. {NOT_RELEVANCE}."
-        )
+        return _opposed_meaning(favoured)
     side = sides[0]
     unfavoured = first.b if side == first.a else first.a
     runs = list(dict.fromkeys(verdict.run for verdict in favoured))
-    subject = join_words(runs) if len(runs) <= _MOST_NAMED else f"{len(runs)} rankers"
     put = singular_or_plural(len(runs), "puts", "put")
     relevant = "equally relevant " if isinstance(first.effect.estimand, RelativeDelta) else ""
     others = ""
     if rest:
         others = f" This is not shown for {counted(rest, 'other ranker', 'other rankers')}."
     return (
-        f"{subject} {put} {side} {first.noun} ahead of {relevant}{unfavoured} {first.noun}, by "
-        f"more than chance explains{_size_or_advice(favoured)}.{others}"
+        f"{_ranker_words(runs)} {put} {side} {first.noun} ahead of {relevant}{unfavoured} "
+        f"{first.noun}, by more than chance explains{_size_or_advice(favoured)}.{others}"
+    )
+
+
+def _opposed_meaning(favoured: Sequence[Verdict]) -> str:
+    """Say what it means that rankers favour different sides, with a ranker of each side first."""
+    first_of_sides: dict[str | None, Verdict] = {}
+    for verdict in favoured:
+        first_of_sides.setdefault(verdict.side, verdict)
+    firsts = list(first_of_sides.values())
+    others = [verdict for verdict in favoured if verdict not in firsts]
+    names = [
+        f"{verdict.run} puts {verdict.side} {verdict.noun} ahead"
+        for verdict in [*firsts, *others][:_MOST_NAMED]
+    ]
+    return (
+        f"Which ranker you choose decides who is seen first: {join_words(names)}, each by more "
+        f"than chance explains. {NOT_RELEVANCE}."
     )
 
 
@@ -190,8 +203,8 @@ def explanation_meaning(explanation: Explanation) -> str:
         )
     if effects:
         return (
-            "The two sides' texts are alike in everything measured, so a tilt would need another "
-            "explanation."
+            "The two sides' texts are not shown to differ in anything measured. That does not mean "
+            "that they are alike."
         )
     findings = chain.from_iterable(result.findings for result in explanation.results)
     theorem_checks = theorem_findings(list(findings))
@@ -205,13 +218,13 @@ def replayed_meaning(replayed: ReplayedLog) -> str:
 
     The log holds the answers of a model that was asked to rank passages.
     """
-    total = len(replayed.answers)
-    share = replayed.unreadable / total if total else math.nan
     if replayed.passed is False:
         return "Do not use this run: too many answers contain no ranking by the model."
-    if share > 0:
+    if replayed.unreadable:
+        share = 100 * replayed.unreadable / len(replayed.answers)
+        printed = f"{share:.0f}" if share >= 1 else f"{share:.1g}"  # a small share is not 0 %
         return (
-            f"{100 * share:.0f} % of the answers contain no ranking by the model. For these, the "
-            "run shows the input order or its parser's work."
+            f"{printed} % of the answers contain no ranking by the model. For "
+            "these, the run shows the input order or its parser's work."
         )
     return "Every answer contains a ranking, so the run is the model's own work."

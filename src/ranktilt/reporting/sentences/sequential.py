@@ -9,6 +9,7 @@ from __future__ import annotations
 from ranktilt.auditing.answer.verdict import FindingKind
 from ranktilt.auditing.sequential import Decision, Look, SequentialAudit
 from ranktilt.errors import counted
+from ranktilt.measures.printing import digits_apart
 from ranktilt.reporting.sentences.findings import Finding, variation_words
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 from ranktilt.reporting.sentences.meaning import NOT_RELEVANCE, UNDECIDED
@@ -64,8 +65,11 @@ def query_count_sentence(audit: SequentialAudit) -> str:
 
 def look_words(audit: SequentialAudit, look: Look) -> str:
     """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
-    estimand = audit.estimand
-    low, high = estimand.amount(look.low), estimand.amount(look.high)
+    estimand, limit = audit.estimand, audit.stop_at_tilt
+    # Enough digits to tell the ends from 0 and from the tilt to be decided.
+    ends = [estimand.scale * end for end in (look.low, look.high)]
+    digits = digits_apart(ends, [-limit, 0.0, limit], estimand.digits)
+    low, high = (estimand.amount(end, digits=digits) for end in (look.low, look.high))
     return f"{audit.measure} {estimand.amount(look.value)}{estimand.suffix} [{low}, {high}]"
 
 

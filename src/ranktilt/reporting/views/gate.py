@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, worst_first
 from ranktilt.errors import join_words
+from ranktilt.measures.printing import rounded
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -50,6 +51,8 @@ from ranktilt.reporting.views.readings import side_names
 
 _TWO_DECIMAL_CHECKS = ("tau", "agreement", "shift", "gap growth")
 """Checks of coefficients and grades, which lie around 1 and are printed with two decimals."""
+_MOST_LIMIT_DIGITS = 3
+"""Most decimals of a limit; one with more was not asked for in this unit, and is rounded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,4 +232,15 @@ def _allowed_text(check: LimitCheck) -> str:
         return f"≤ {check.ceiling:g}"
     if not math.isfinite(check.ceiling):
         return f"≥ {check.floor:g}"
-    return f"{signed(check.floor)} … {signed(check.ceiling)}"
+    digits = _limit_digits((check.ceiling - check.floor) / 2)
+    return f"{signed(check.floor, digits)} … {signed(check.ceiling, digits)}"
+
+
+def _limit_digits(half_width: float) -> int:
+    """Return the decimals of a limit as it was asked for, such as two for .05; one at least."""
+    exact = (
+        digits
+        for digits in range(1, _MOST_LIMIT_DIGITS + 1)
+        if math.isclose(float(rounded(half_width, digits)), half_width, abs_tol=1e-9)
+    )
+    return next(exact, 1)

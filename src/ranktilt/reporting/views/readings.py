@@ -22,6 +22,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalMark,
     IntervalReading,
     IntervalRow,
+    drawn_words,
     interval_chart,
 )
 from ranktilt.reporting.sentences.effects import tilt_numbers, undefined_words
@@ -218,14 +219,6 @@ def change_sides(changes: Sequence[Change]) -> tuple[str, str]:
         return ("", "")
     left, right = side_names(changes)
     return (f"◀ toward {left}", f"toward {right} ▶")
-
-
-def drawn_words(drawn: int, total: int) -> str:
-    """Return a sentence on how many differences are drawn; empty where all are.
-
-    The sentence follows another, so it begins with a blank.
-    """
-    return f" Drawn: {drawn} of {total} differences." if drawn < total else ""
 
 
 def tilt_change_chart(

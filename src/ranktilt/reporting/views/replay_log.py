@@ -112,9 +112,11 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
     # An answer is "moved" where the published parser changed the order of passages by it.
     parsed = sum(answer.moved for answer in replayed.answers if answer.kind not in READABLE)
     if parsed:
-        share = "all" if parsed == replayed.unreadable else f"{parsed:,} of the"
         fault = "with no or several rankings" if replayed.ambiguous else "without a ranking"
         unreadable = counted(replayed.unreadable, "answer", "answers")
+        share = f"{parsed:,} of the"
+        if parsed == replayed.unreadable:
+            share = "the" if parsed == 1 else "all"
         yield f"The published parser treats {share} {unreadable} {fault} as a ranking."
     if unfinished := replayed.kinds.get(CUT_OFF, 0):
         verb = "answer is" if unfinished == 1 else "answers are"
@@ -126,6 +128,7 @@ def _whose_work(replayed: ReplayedLog) -> str:
     total, echoes = len(replayed.answers), replayed.echoes
     unreadable, ambiguous = replayed.unreadable, replayed.ambiguous
     empty = unreadable - ambiguous
+    repeat = "repeats" if echoes == 1 else "repeat"
     answers = counted(total, "answer", "answers")
     if unreadable >= _NEARLY_ALL * total:
         clauses = []
@@ -140,15 +143,23 @@ def _whose_work(replayed: ReplayedLog) -> str:
         )
     if echoes >= _NEARLY_ALL * total:
         return (
-            f"{echoes:,} of {answers} repeat the order in which the passages were shown: the "
+            f"{echoes:,} of {answers} {repeat} the order in which the passages were shown: the "
             "published run shows the input order."
         )
-    also_ambiguous = f", {ambiguous:,} contain more than one" if ambiguous else ""
-    return (
-        f"{total - unreadable - echoes:,} of {answers} contain a ranking by the model, "
-        f"{echoes:,} repeat the order in which the passages were shown, {empty:,} "
-        f"contain none{also_ambiguous}."
-    )
+    ranked = total - unreadable - echoes
+    counts = [
+        f"{ranked:,} of {answers} {_contain(ranked)} a ranking by the model",
+        f"{echoes:,} {repeat} the order in which the passages were shown",
+        f"{empty:,} {_contain(empty)} none",
+    ]
+    if ambiguous:
+        counts.append(f"{ambiguous:,} {_contain(ambiguous)} more than one")
+    return f"{', '.join(counts)}."
+
+
+def _contain(number: int) -> str:
+    """Return the verb for a number of answers."""
+    return "contains" if number == 1 else "contain"
 
 
 def _gate_sentence(replayed: ReplayedLog) -> Sentence | None:
@@ -159,7 +170,7 @@ def _gate_sentence(replayed: ReplayedLog) -> Sentence | None:
     failures, unmatched = replayed.failures, len(replayed.unmatched)
     total = len(replayed.answers) + unmatched
     calls = counted(total, "answer", "answers")
-    fault = "contain no ranking"
+    fault = f"{_contain(failures)} no ranking"
     if replayed.ambiguous:
         fault += ", or more than one"
     if unmatched:

@@ -126,16 +126,25 @@ def theorem_findings(notes: Sequence[object]) -> tuple[TheoremChecked, ...]:
 
 def sources_sentence(findings: Sequence[TheoremChecked]) -> str:
     """Say of several sources whose texts are easier to predict, and where the theorem applies."""
-    comparatives = {"yes": "easier", "no": "harder", "undecided": "neither easier nor harder"}
+    sources: dict[str, list[str]] = {}
+    for finding in findings:
+        sources.setdefault(finding.conclusion, []).append(finding.source)
+    phrases = [
+        f"{join_words(sources[conclusion])} texts {comparative}"
+        for conclusion, comparative in (("yes", "easier"), ("no", "harder"))
+        if conclusion in sources
+    ]
     clauses = []
-    for conclusion, comparative in comparatives.items():
-        names = [finding.source for finding in findings if finding.conclusion == conclusion]
-        if names:
-            clauses.append(f"{join_words(names)} texts {comparative}")
+    if phrases:
+        clauses.append(f"finds {join_words(phrases)} to predict than their originals")
+    if "undecided" in sources:
+        names = join_words(sources["undecided"])
+        originals = "" if phrases else " to predict than their originals"
+        clauses.append(f"is not shown to find {names} texts easier or harder{originals}")
     applies = sum(map(_theorem_applies, findings))
     return (
-        f"The retriever's model finds {join_words(clauses)} to predict than their originals; "
-        f"theorem 4.1 applies to {applies} of {len(findings)} sources."
+        f"The retriever's model {join_words(clauses)}; theorem 4.1 applies to {applies} of "
+        f"{len(findings)} sources."
     )
 
 

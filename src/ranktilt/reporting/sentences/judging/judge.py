@@ -349,7 +349,9 @@ def _tilt_sentences(audit: JudgeAudit) -> list[str]:
             continue
         differing_count = sum(change.is_shown for change in changes)
         tilts = counted(len(changes), "ranker's tilt", "rankers' tilts")
-        differ = "differ from those" if differing_count > 1 else "differs from the tilt"
+        differ = "are shown to differ from those"
+        if differing_count <= 1:
+            differ = "is shown to differ from the tilt"
         sentences.append(
             f"{judge}: {differing_count or 'none'} of {tilts} under its grades {differ} under "
             "human grades"

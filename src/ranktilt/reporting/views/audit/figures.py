@@ -19,6 +19,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted
+from ranktilt.measures.margin import Margin
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
 from ranktilt.reporting.figures.drawing import is_size_known
@@ -89,8 +90,10 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
 
 def card_figure(audit: Audit, pair: Pair, answers: Sequence[Effect]) -> Figure:
     """Draw answers of the card that verdicts rest on, such as which of two twins ranks higher."""
-    name, unit = answers[0].name, answers[0].estimand.suffix.strip() or "points"
-    marks = {effect.run: [_answer_mark(effect)] for effect in answers}
+    estimand = answers[0].estimand
+    name = answers[0].name
+    unit = estimand.suffix.strip() or ("points" if estimand.scale == 100 else "value")
+    marks = {effect.run: [_answer_mark(effect, audit.margin)] for effect in answers}
     return _interval_figure(audit, pair, name, marks, x=f"{name}, {unit}", margin=0.0)
 
 
@@ -165,9 +168,12 @@ def _detectable_words(detectable: float) -> str:
     return f"would find {detectable:.0f} % four times in five"
 
 
-def _answer_mark(effect: Effect) -> Mark:
-    """Return the mark of an answer of the card, in percent."""
-    estimand = effect.estimand
+def _answer_mark(effect: Effect, margin: Margin) -> Mark:
+    """Return the mark of an answer of the card, in the unit that is printed, such as percent.
+
+    `margin` is how far from neutral counts as level.
+    """
+    estimand, scale = effect.estimand, effect.estimand.scale
     interval_text = ""
     if effect.has_interval:
         interval_text = f" [{estimand.amount(effect.low)}, {estimand.amount(effect.high)}]"
@@ -175,15 +181,15 @@ def _answer_mark(effect: Effect) -> Mark:
     lines = [line for line in (effect.run, answer, corrected_p_words(effect)) if line]
     band = (0.0, 0.0)
     if effect.has_random_band:
-        band = (100 * effect.null_low, 100 * effect.null_high)
+        band = (scale * effect.null_low, scale * effect.null_high)
     return Mark(
         label=effect.name,
-        value=100 * effect.value,
-        low=100 * effect.low,
-        high=100 * effect.high,
-        tone=VERDICT_TONES[effect.favours or "inconclusive"],
-        detectable=100 * effect.detectable,
-        neutral=100 * effect.neutral,
+        value=scale * effect.value,
+        low=scale * effect.low,
+        high=scale * effect.high,
+        tone=VERDICT_TONES[effect.verdict(margin)],
+        detectable=scale * effect.detectable,
+        neutral=scale * effect.neutral,
         band=band,
         hover=tuple(lines),
     )

@@ -40,6 +40,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalChart,
     IntervalReading,
     IntervalRow,
+    drawn_words,
     interval_chart,
 )
 from ranktilt.reporting.numbers import DASH, number_cell, number_cells, p_value, with_commas
@@ -247,7 +248,8 @@ def _figure(audit: Audit, breakdown: QueryBreakdown) -> Iterator[IntervalChart]:
     if not differences:
         return
     pair = differences[0].a, differences[0].b
-    drawn = [row for row in differences if (row.a, row.b) == pair][:_MOST_SCALES]
+    of_pair = [row for row in differences if (row.a, row.b) == pair]
+    drawn = of_pair[:_MOST_SCALES]
     effects_of_rankers = [_effects_of(breakdown, row) for row in drawn]
     answered_groups = set(chain.from_iterable(effects_of_rankers))
     groups = [group for group in breakdown.groups if group.name in answered_groups]
@@ -259,7 +261,9 @@ def _figure(audit: Audit, breakdown: QueryBreakdown) -> Iterator[IntervalChart]:
     sides = (pair[1], pair[0]) if first.estimand.sided else ("", "")
     yield interval_chart(
         f"{scale_title(first)}, by group of queries",
-        "Line: 95 % interval of each group alone. Shaded: the margin around neutral.",
+        "Line: 95 % interval of each group alone. Shaded: the margin around neutral."
+        f"{drawn_words(len(rows), len(groups), 'groups')}"
+        f"{drawn_words(len(drawn), len(of_pair), 'rankers')}",
         rows,
         scale_titles=scale_titles,
         sides=sides,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ranktilt.auditing.sequential import Look, SequentialAudit
+from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     Block,
     Column,
@@ -102,7 +103,12 @@ def _first_figure_row(audit: SequentialAudit, look: Look) -> IntervalRow:
         tone=_decision_tone(audit) if is_last else "unsure",
         band=(-audit.stop_at_tilt, audit.stop_at_tilt),
     )
-    return IntervalRow(label=f"{look.queries:,} queries", readings=(reading,))
+    return IntervalRow(label=_query_count(look), readings=(reading,))
+
+
+def _query_count(look: Look) -> str:
+    """Write the number of queries up to a look."""
+    return counted(look.queries, "query", "queries")
 
 
 def _printed_looks(looks: tuple[Look, ...]) -> list[Look]:
@@ -133,12 +139,14 @@ def _look_table(audit: SequentialAudit, looks: list[Look]) -> Table:
 
 
 def _figure(audit: SequentialAudit) -> Iterator[Figure]:
-    """Yield the figure of the interval at every look."""
+    """Yield the figure of the interval at every look; nothing where no list says anything."""
     last = audit.looks[-1]
     points = [_look_point(audit, look) for look in audit.looks if look.queries]
+    if not points:
+        return
     yield Figure(
         "How the interval closed in",
-        f"After {last.queries:,} queries {look_words(audit, last)}. Bars: the 95 % confidence "
+        f"After {_query_count(last)} {look_words(audit, last)}. Bars: the 95 % confidence "
         "sequences. Shaded: "
         f"±{audit.stop_at_tilt:g}, the tilt to be decided.",
         lines(
@@ -158,7 +166,7 @@ def _look_point(audit: SequentialAudit, look: Look) -> Point:
         value=scale * look.value,
         low=scale * look.low,
         high=scale * look.high,
-        label=f"{look.queries:,} queries: {look_words(audit, look)}",
+        label=f"{_query_count(look)}: {look_words(audit, look)}",
     )
 
 

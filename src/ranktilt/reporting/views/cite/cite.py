@@ -13,6 +13,7 @@ from math import isfinite, log2
 
 from ranktilt.citing.effect import CitationEffect, RankRate, StageShare
 from ranktilt.citing.result import CitationAudit
+from ranktilt.errors import counted
 from ranktilt.reporting.document import Block, Document, Figure, PageBlocks, Section, Sentence
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.headline import headline
@@ -22,6 +23,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalMark,
     IntervalReading,
     IntervalRow,
+    drawn_words,
     interval_chart,
 )
 from ranktilt.reporting.numbers import decimal
@@ -155,12 +157,13 @@ def _rank_figure(audit: CitationAudit) -> Iterator[Figure]:
 
 def _rank_point(rate: RankRate, position: float) -> Point:
     """Return the point of a citation rate, in percent, at a position of the horizontal axis."""
+    pages = counted(rate.pages, "page", "pages")
     return Point(
         x=position,
         value=100 * rate.value,
         low=100 * rate.low,
         high=100 * rate.high,
-        label=f"rank {rank_name(rate)}: {decimal(100 * rate.value)} % of {rate.pages:,} pages",
+        label=f"rank {rank_name(rate)}: {decimal(100 * rate.value)} % of {pages}",
     )
 
 
@@ -186,11 +189,13 @@ def _first_figure(audit: CitationAudit) -> Iterator[IntervalChart]:
             scale_titles=("share of pages, %",),
         )
         return
-    rows = [_ratio_row(effect) for effect in audit.primary if _is_drawn(effect)][:MOST_ROWS]
+    ratios = [_ratio_row(effect) for effect in audit.primary if _is_drawn(effect)]
+    rows = ratios[:MOST_ROWS]
     if rows:
         yield interval_chart(
             "How many times as often one side is cited, in doublings",
-            "At 0 both sides are cited alike; at 1 the first is cited twice as often.",
+            "At 0 both sides are cited alike; at 1 the first is cited twice as often."
+            f"{drawn_words(len(rows), len(ratios), 'pairs')}",
             rows,
             scale_titles=("doublings",),
         )
@@ -203,7 +208,9 @@ def _stage_row(stage: StageShare) -> IntervalRow:
         text=f"{decimal(stage.value)} % [{decimal(stage.low)}, {decimal(stage.high)}]",
         neutral=float("nan"),
     )
-    return IntervalRow(label=stage.stage, readings=(reading,), note=f"{stage.pages:,} pages")
+    return IntervalRow(
+        label=stage.stage, readings=(reading,), note=counted(stage.pages, "page", "pages")
+    )
 
 
 def _is_drawn(effect: CitationEffect) -> bool:

@@ -37,6 +37,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalMark,
     IntervalReading,
     IntervalRow,
+    drawn_words,
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
@@ -161,14 +162,16 @@ def _self_overlap_cell(overlap: CitationOverlap, field: str) -> Cell:
 
 def _first_figure(comparison: CitationComparison) -> Iterator[IntervalChart]:
     """Draw the change of every pair on the primary question, in doublings or in points."""
-    changes = [change for change in comparison.primary if isfinite(change.value)][:MOST_ROWS]
+    defined = [change for change in comparison.primary if isfinite(change.value)]
+    changes = defined[:MOST_ROWS]
     if not changes:
         return
     first = changes[0]
     unit = "doublings of the ratio" if first.scale == "log ratio" else "points"
+    drawn = drawn_words(len(changes), len(defined))
     yield interval_chart(
         f"How {comparison.new} differs from {comparison.old}, in {unit}",
-        "At 0 both engines treat the two sides alike. Line: 95 % interval.",
+        f"At 0 both engines treat the two sides alike. Line: 95 % interval.{drawn}",
         [_change_row(change) for change in changes],
         scale_titles=(unit,),
         sides=(f"◀ toward {first.b}", f"toward {first.a} ▶") if len(changes) == 1 else ("", ""),

@@ -35,6 +35,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalMark,
     IntervalReading,
     IntervalRow,
+    drawn_words,
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
@@ -223,10 +224,11 @@ def _figure(audit: CitationAudit, breakdown: CitationBreakdown) -> Iterator[Inte
     if not answers:
         return
     title = f"{QUESTION_WORDS[first.question]}, {first.a} against {first.b}, by group of queries"
+    rows = [_chart_row(answer) for answer in answers[:MOST_ROWS]]
     yield interval_chart(
         title[:1].upper() + title[1:],
-        "Line: 95 % interval of each group alone.",
-        [_chart_row(answer) for answer in answers[:MOST_ROWS]],
+        f"Line: 95 % interval of each group alone.{drawn_words(len(rows), len(answers), 'groups')}",
+        rows,
         scale_titles=("part, %" if first.scale == "share" else "times as often",),
     )
 

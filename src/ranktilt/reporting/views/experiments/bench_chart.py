@@ -23,6 +23,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalMark,
     IntervalReading,
     IntervalRow,
+    drawn_words,
     interval_chart,
 )
 from ranktilt.reporting.numbers import decimal
@@ -38,7 +39,8 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
     no method was tried, the rows have the tilts of the baseline alone.
     """
     bench = choice.bench
-    rows = list(_rows(choice))[:MOST_ROWS]
+    all_rows = list(_rows(choice))
+    rows = all_rows[:MOST_ROWS]
     if not rows:
         return None
     title = "The tilt, and what a correction changes"
@@ -55,7 +57,8 @@ def bench_chart(choice: Choice) -> IntervalChart | None:
             scale_titles.append("first ten replaced, %")
     first, second = bench.pairs[0]
     sides = (f"◀ {second}", f"{first} ▶") if len(bench.pairs) == 1 else ("", "")
-    return interval_chart(title, f"{description}.", rows, scale_titles=scale_titles, sides=sides)
+    description = f"{description}.{drawn_words(len(rows), len(all_rows), 'rows')}"
+    return interval_chart(title, description, rows, scale_titles=scale_titles, sides=sides)
 
 
 def _tilt_scale_title(bench: Bench) -> str:

@@ -39,6 +39,7 @@ from ranktilt.reporting.interval_chart import (
     IntervalMark,
     IntervalReading,
     IntervalRow,
+    drawn_words,
     interval_chart,
 )
 from ranktilt.reporting.numbers import (
@@ -196,14 +197,15 @@ def _first_figure(drift: JudgeDrift) -> Iterator[IntervalChart]:
 
     Coefficients have the first scale, and grades the second.
     """
-    changes = [change for change in drift.changes if isfinite(change.value)][:MOST_ROWS]
+    defined = [change for change in drift.changes if isfinite(change.value)]
+    changes = defined[:MOST_ROWS]
     if not changes:
         return
     has_grades = any(map(_is_in_grades, changes))
     scale_titles = ("κ, τ-b", "grades") if has_grades else ("κ, τ-b",)
     yield interval_chart(
         "Difference between the new judge and the old one",
-        "At 0 nothing changed. Line: 95 % interval.",
+        f"At 0 nothing changed. Line: 95 % interval.{drawn_words(len(changes), len(defined))}",
         [_chart_row(drift, change, has_grade_scale=has_grades) for change in changes],
         scale_titles=scale_titles,
     )
