@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -326,3 +327,23 @@ def test_topics_name_each_query_once() -> None:
 
 def topics() -> Any:
     return toy().queries_with_judgments.select(qid="id", query="text").to_pandas()
+
+
+def test_relative_delta_of_two_means_of_zero_is_undefined() -> None:
+    pd = pytest.importorskip("pandas")
+    ir_measures = pytest.importorskip("ir_measures")
+    judged = pd.DataFrame(
+        {
+            "query_id": ["1"] * 3,
+            "doc_id": ["a", "b", "c"],
+            "relevance": [1, 1, 0],
+            "source": ["human", "llm", "human"],
+        }
+    )
+    ranked = pd.DataFrame({"query_id": ["1"], "doc_id": ["c"], "score": [1.0], "source": ["human"]})
+    measures = as_ir_measures("nDCG@1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        values = ir_measures.calc_aggregate(measures, judged, ranked)
+    assert [values[name] for name in measures[:2]] == [0, 0]
+    assert np.isnan(values[measures[2]])

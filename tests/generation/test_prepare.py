@@ -89,6 +89,15 @@ def test_each_querys_top_is_in_in_the_collections_order() -> None:
             )
 
 
+def test_one_document_that_needs_no_rewrite_is_one() -> None:
+    chosen = pool(collection_of_humans(), [Listed("q0-012345_q1-67")], depth=7)
+    assert chosen.saved == 0
+    chosen = pool(collection_of_humans(), [Listed("q0-012345_q1-7")], depth=7)
+    assert chosen.sentences[0] == (
+        "pool: 7 of 8 documents chosen by 2 queries; 1 needs no rewrite (12.5 %)"
+    )
+
+
 def test_judged_queries_choose_and_a_ranker_that_cannot_says_so() -> None:
     rankers = [Listed("q0-0_q1-1_q2-7")]
     assert "d7" not in pool(collection_of_humans(), rankers).ids

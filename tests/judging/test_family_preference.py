@@ -72,6 +72,17 @@ def test_a_difference_by_hand_and_a_family_of_one_is_not_tested() -> None:
         assert np.isnan(difference.value)
 
 
+def test_systems_that_differ_by_rounding_alone_have_no_slope() -> None:
+    """All systems of a side have the same human values, in another order of queries."""
+    rng = np.random.default_rng(0)
+    row, judged = rng.random(7), rng.random((4, 7))
+    human = np.array([row, row[::-1], row[[1, 0, 2, 3, 4, 5, 6]], row[[3, 1, 2, 0, 4, 6, 5]]])
+    difference = family_difference(human, judged, np.array([True, True, False, False]))
+    means = judged.mean(1)
+    assert difference.slope == 1
+    assert difference.value == pytest.approx(means[:2].mean() - means[2:].mean())
+
+
 def test_family_difference_equals_its_formula() -> None:
     human, judged = world(3, 0.05, **WORLDS["a judge that errs more"])
     systems, queries = human.shape

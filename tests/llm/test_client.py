@@ -61,6 +61,7 @@ def test_digest_is_of_messages_alone_and_generate_closes_below() -> None:
         {"top_p": 0.0},
         {"top_p": math.nan},
         {"max_tokens": 0},
+        {"max_tokens": 10**20},
         {"seed": 2**53 + 1},
     ],
 )
@@ -74,6 +75,7 @@ def test_values_out_of_range_are_refused(options: dict[str, float]) -> None:
     [
         ("opnai:x", {}, "unknown language model 'opnai'; did you mean 'openai:…'"),
         ("openai: ", {}, "openai: no model is named; expected openai:MODEL or transformers:FOLDER"),
+        ("openai:tiny", {"concurrency": 10**20}, "concurrency must be at most 9,007,199,254,740"),
         (
             "openai:tiny",
             {"device": "cpu"},

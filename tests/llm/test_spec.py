@@ -34,6 +34,10 @@ REFUSALS = [
         message="option 'concurrency' of openai: expected a whole number, got 'many'",
     ),
     Refusal(text="openai:m(temperature=-1)", message="temperature must be 0 or more"),
+    Refusal(
+        text="openai:m(max_tokens=100000000000000000000)",
+        message="max_tokens must be at most 9,007,199,254,740,992",
+    ),
     Refusal(text="openai:m(temperature)", message="expected option=value"),
     Refusal(text="openai:m>>openai:n", message="expected one language model"),
     Refusal(text="openai:m\udcff", message="bytes that are not UTF-8"),

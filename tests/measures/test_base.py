@@ -132,6 +132,8 @@ def test_objects_of_ir_measures_and_exact_names_mean_what_they_print() -> None:
         ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
         ("NDSR@20", "expected a measure of relevance, such as nDCG@3, got NDSR@20"),
         ("P", "measure P needs a cutoff, such as P@10"),
+        ("HeadToHead@3", "measure HeadToHead takes no cutoff: it looks for twins in the whole"),
+        ("ScoreGap@3", "measure ScoreGap takes no cutoff: it looks for twins in the whole list"),
         ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
         (
             "AP(real=2)@3",

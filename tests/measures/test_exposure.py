@@ -445,16 +445,19 @@ def test_options_that_cannot_be_are_refused(text: str, message: str) -> None:
 
 
 def variants() -> list[Estimand]:
-    """Every estimand with and without a cutoff, and with each of its options."""
+    """Every estimand with and without a cutoff if it takes one, and with each of its options."""
     estimands: list[Estimand] = []
     for usual in every_estimand():
         if isinstance(usual, RelativeDelta):
             continue
-        estimands += [usual @ 1, usual @ 20]
+        takes_cutoff = usual.kind != "twins"
+        if takes_cutoff:
+            estimands += [usual @ 1, usual @ 20]
         if not usual.needs_cutoff:
             estimands.append(usual)
+        with_cutoff = usual @ 5 if takes_cutoff else usual
         for name, valid in usual.choices.items():
-            estimands += [replace(usual @ 5, **{name: value}) for value in valid]
+            estimands += [replace(with_cutoff, **{name: value}) for value in valid]
     for text in ("nDCG@3", "AP", "AP(rel=2)@5"):
         estimands.append(RelativeDelta(of=measure(text)))
     return estimands

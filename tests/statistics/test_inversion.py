@@ -52,6 +52,14 @@ class TestInterval:
 
 
 class TestP:
+    @pytest.mark.parametrize("draws", [normal_draws(1_000), np.ones(100)])
+    def test_is_unknown_where_the_neutral_value_is(self, draws: np.ndarray) -> None:
+        value, spread = float(draws.mean()), float(draws.var())
+        known = variance(of_queries=spread, of_both=spread, n=20)
+        inference = infer(draws, value, variance=known, neutral=np.nan, bounds=(-9.0, 9.0))
+        assert np.isnan(inference.p)
+        assert inference.low <= value <= inference.high
+
     @pytest.mark.parametrize("z", [0.5, 1.0, 1.9, 2.0, 2.9, 4.0, 6.0])
     def test_of_normal_draws_is_the_normal_one(self, z: float) -> None:
         inference = infer(normal_draws(), 0.0, variance=variance(), neutral=z, bounds=UNBOUNDED)

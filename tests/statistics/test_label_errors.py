@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ranktilt.statistics.label_errors import (
     Confusion,
@@ -66,8 +67,8 @@ def test_uncertain_rates_widen_either_side_and_p() -> None:
     assert wide.low == pytest.approx(0.4 - (0.3**2 + 0.4**2) ** 0.5)
     assert wide.high == pytest.approx(0.4 + (0.2**2 + 0.4**2) ** 0.5)
     assert wide.error == pytest.approx((0.12**2 + (0.4 / 1.959964) ** 2) ** 0.5)
-    # 2.5758 errors at p = .01: .4 / √((.4/2.5758)² + (.4/1.96)²) = 1.5598 errors, p = .1188.
-    assert wide.p == pytest.approx(0.1188, abs=1e-4)
+    # The lower half is 1.96 errors: .4 / √((.3/1.96)² + (.4/1.96)²) = 1.5680 errors, p = .1169.
+    assert wide.p == pytest.approx(0.1169, abs=1e-4)
     assert gap_with_rate_error(gap, 0.0) == gap
 
 
@@ -78,6 +79,19 @@ def test_widened_interval_excludes_neutral_where_p_is_below_one_in_twenty() -> N
         gap = Gap(value=0.4, low=0.4 - half, high=0.4 + half, error=half / 1.96, p=p)
         wide = gap_with_rate_error(gap, rate_error)
         assert (wide.low > 0) == (wide.p < 0.05)
+
+
+@pytest.mark.parametrize("freedom", [9, 15, 40])
+def test_interval_and_p_agree_where_few_queries_make_both_wide(freedom: int) -> None:
+    """The end and p come from a t distribution, the rates from a normal one."""
+    t_95 = stats.t.ppf(0.975, freedom)
+    for value in np.linspace(1.5, 6, 46):
+        p = float(2 * stats.t.sf(value, freedom))
+        gap = Gap(value=value, low=value - t_95, high=value + t_95, error=1.0, p=p)
+        for rate_error in np.linspace(0.01, 3, 60):
+            wide = gap_with_rate_error(gap, rate_error)
+            assert (wide.low > 0) == (wide.p < 0.05)
+            assert wide.p >= p
 
 
 def test_fieller_by_hand() -> None:

@@ -151,7 +151,8 @@ class _GroupContrast:
             )
         first_mean = float(np.mean(first[is_known]))
         second_mean = float(np.mean(second[is_known]))
-        parts = 200 * (first - second) / (first_mean + second_mean)
+        with np.errstate(invalid="ignore"):  # 0 / 0 if both means are 0: Relative Δ is undefined
+            parts = 200 * (first - second) / (first_mean + second_mean)
         return _GroupValues(
             queries=judgments.queries,
             first=np.where(np.isnan(first), np.nanmean(first), first),

@@ -136,7 +136,8 @@ def trial_note(spec: Mapping[str, Any]) -> str:
     """
     if not spec["first"]:
         return ""
-    return f" This is a trial: only the first {spec['first']:,} were requested."
+    first = "one was" if spec["first"] == 1 else f"{spec['first']:,} were"
+    return f" This is a trial: only the first {first} requested."
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -75,7 +75,7 @@ class Pool:
         queries = counted(self.queries, "query", "queries")
         sentences = [
             f"pool: {len(self.ids):,} of {documents} chosen by {queries}; "
-            f"{self.saved:,} need no rewrite{share}"
+            f"{self.saved:,} {'needs' if self.saved == 1 else 'need'} no rewrite{share}"
         ]
         for reason in self.reasons:
             name = f"top {self.spec.get('depth')} of {reason.name}"

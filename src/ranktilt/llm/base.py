@@ -96,6 +96,10 @@ class Sampling:
             raise UserError(f"top_p must be above 0 and at most 1, got {self.top_p!r}")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise UserError(f"max_tokens must be 1 or more, got {self.max_tokens!r}")
+        if self.max_tokens is not None and self.max_tokens > LARGEST_COUNT:
+            raise UserError(
+                f"max_tokens must be at most {LARGEST_COUNT:,}, got {self.max_tokens!r}"
+            )
         if self.seed is not None and not -LARGEST_SEED <= self.seed <= LARGEST_SEED:
             raise UserError(f"seed must be at most {LARGEST_SEED:,} either way, got {self.seed!r}")
 

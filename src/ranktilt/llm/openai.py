@@ -33,7 +33,7 @@ from ranktilt.llm.responses import (
     same_model,
 )
 from ranktilt.llm.server import LONG_KEY, OPENAI_URL, SHORT_KEY, VARIABLE, Server, base_url
-from ranktilt.llm.untrusted import plain_line
+from ranktilt.llm.untrusted import LARGEST_COUNT, plain_line
 from ranktilt.optional import need
 from ranktilt.parallel.executor import Portable
 
@@ -322,6 +322,8 @@ class OpenAI(Portable, LLM):
             value = getattr(self, option)
             if value is not None and value < least:
                 raise UserError(f"{option} must be {least} or more, got {value!r}")
+            if value is not None and value > LARGEST_COUNT:
+                raise UserError(f"{option} must be at most {LARGEST_COUNT:,}, got {value!r}")
         if not 0 < self.timeout < float("inf"):
             raise UserError(f"timeout must be above 0 seconds, got {self.timeout!r}")
         self.name, url = self.model.strip(), base_url(self.base_url)

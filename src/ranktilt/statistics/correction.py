@@ -69,7 +69,7 @@ def detectable_effect(error: float, tests: int = 1, effective_n: float = np.inf)
     errors large to be significant, and z(.8) errors larger to be significant in 80 % of all
     samples. α/m is the level at which Bonferroni tests each effect, and Holm the smallest p. For
     one test of many queries the result is 2.80 standard errors, for nine tests 3.61, and for nine
-    tests of 30 queries 4.21.
+    tests of 30 queries 3.84.
 
     Parameters
     ----------

@@ -142,6 +142,9 @@ def _fit(reference: Floats, judged: Floats, member: Bools) -> _FamilyFit:
     x = np.concatenate([_centred_systems(reference[side]) for side in sides])
     y = np.concatenate([_centred_systems(judged[side]) for side in sides])
     spread = float(x @ x)
+    # Means that should be equal may differ in their last digits, which would give any slope.
+    if spread <= len(x) * (_ROUNDING_ERROR * float(np.abs(reference).max())) ** 2:
+        spread, x = 0.0, np.zeros_like(x)
     slope = float(x @ y) / spread if spread > 0 else 1.0
     gap = reference_family - reference_others
     return _FamilyFit(

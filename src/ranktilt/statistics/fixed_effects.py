@@ -22,7 +22,10 @@ Floats = npt.NDArray[np.float64]
 _TOLERANCE = 1e-10
 """Singular values below this share of the largest count as 0."""
 _EPSILON = 1e-12
-"""Absolute value below which a coefficient counts as 0, because it is only rounding."""
+"""Absolute value below which a coefficient counts as 0, because it is only rounding.
+
+A standard error counts as 0 below this share of its coefficient.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +66,7 @@ class WithinFit:
         if abs(value) <= _EPSILON:
             return 1.0
         error = float(clustered_errors(self.added[:, [column]], self.query, self.origin)[0])
-        if error == 0:
+        if error <= _EPSILON * abs(value):
             # All clusters have exactly the same value, so there is no standard error. What remains
             # is a sign test: each of the freedom + 1 clusters has one of two signs by chance.
             return float(2 * 0.5 ** (self.freedom + 1))

@@ -85,7 +85,7 @@ def infer(
     variance : TwoWayVariance
         Its variance, in the squared unit of the estimate.
     neutral : float
-        The value that favours nobody.
+        The value that favours nobody; NaN if it is unknown, and then p is NaN too.
     bounds : (float, float)
         Smallest and largest value that the estimate can have.
 
@@ -117,6 +117,7 @@ def infer(
     error = spread * float(np.sqrt(variance.of_both / variance.of_queries))
     end, end_neutral = (lower, neutral) if neutral < value else (upper, -neutral)
     p = 1.0 if neutral == value else end.p(end_neutral)
+    p = np.nan if np.isnan(neutral) else p
     inference = Inference(low=low, high=high, error=error, p=p, dropped=dropped)
     return _near_bound(inference, value, variance=variance, neutral=neutral, bounds=bounds)
 
@@ -292,4 +293,5 @@ def _without_spread(
     # All of G votes lie on one side of the neutral value, and no variance says how far from it. So
     # p is that of a sign test: each vote falls on either side with a probability of .5.
     p = 1.0 if abs(value - neutral) <= noise else min(2 * 0.5**number, 1.0)
+    p = np.nan if np.isnan(neutral) else p
     return Inference(low=value, high=value, error=0.0, p=p, dropped=dropped)

@@ -196,12 +196,30 @@ def gap_with_rate_error(gap: Gap, rate_error: float) -> Gap:
 
 
 def _widened_p(gap: Gap, rate_error: float) -> float:
-    """Return the p of a gap after the error of uncertain rates is added to its own."""
+    """Return the p of a gap after the error of uncertain rates is added to its own.
+
+    With a half-width of h(z) at the level of z standard errors of a normal distribution, the level
+    sought is that at which h² + (z · rate error)² is the value². h is known at two levels: at .05,
+    and at the gap's p, where it reaches 0. Between them h² is interpolated over z², which is exact
+    if h is proportional to z.
+    """
     if not 0 < gap.p < 1 or gap.value == 0:
         return gap.p
-    # An interval that first excludes 0 at z standard errors has the standard error |value| / z.
-    sampling_error = abs(gap.value) / float(-special.ndtri(gap.p / 2))
-    return float(2 * special.ndtr(-abs(gap.value) / np.hypot(sampling_error, rate_error)))
+    value2, rate2 = gap.value**2, rate_error**2
+    nearest_end = gap.low if gap.value > 0 else gap.high
+    z2_95, half2_95 = special.ndtri(0.975) ** 2, (gap.value - nearest_end) ** 2
+    z2_of_p = special.ndtri(gap.p / 2) ** 2
+    excess = value2 - half2_95 - z2_95 * rate2  # above 0 if the widened 95 % interval excludes 0
+    # Without an interval, and if p is above .05, only the gap's own level is known.
+    has_two_levels = z2_of_p > z2_95 and np.isfinite(half2_95)
+    if has_two_levels and excess > 0:
+        slope = (value2 - half2_95) / (z2_of_p - z2_95)
+        z2 = z2_95 + excess / (slope + rate2)
+    else:
+        # Towards 0, h² is proportional to z².
+        variance = half2_95 / z2_95 if has_two_levels else value2 / z2_of_p
+        z2 = value2 / (variance + rate2)
+    return float(2 * special.ndtr(-np.sqrt(z2)))
 
 
 def fieller(gap: Gap, relative_error: float) -> Gap:

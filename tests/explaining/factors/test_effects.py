@@ -114,6 +114,14 @@ class TestByHand:
         # 2)).
         assert fit.p(0) == pytest.approx(1 - np.sqrt(27 / 41))
 
+    def test_rounding_is_no_error(self) -> None:
+        """Each of six documents has the effect .3, whatever its own value: a vote each."""
+        number = np.repeat(np.arange(6), 2)
+        x = np.tile([[0.0], [1.0]], (6, 1))
+        y = np.random.default_rng(0).random(6)[number] + 0.3 * x[:, 0]
+        fit = regress_within(y, x, number, number, number)
+        assert fit.p(0) == pytest.approx(2 * 0.5**6)
+
     def test_ranks_among_other_documents_in_any_of_their_versions(self) -> None:
         """Above a00 stand three of b's four versions, and c; above a01 b11, and b10 is tied; b01 is
         not retrieved.

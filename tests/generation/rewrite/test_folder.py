@@ -231,6 +231,8 @@ def test_the_card_says_model_sampling_dates_titles_pool_licence_files_and_splits
     }
     for name in ("first answer", "last answer"):
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", cells(text, name)[0])
+    assert "This is a trial: only the first 2 were requested." in card(first=2)
+    assert "This is a trial: only the first one was requested." in card(first=1)
     llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
     for titles, sentence in {
         "keep": "Both twins carry the title of the original.",

@@ -170,6 +170,7 @@ def test_given_versions_are_a_design_if_all_cells_are_there() -> None:
         (("a b",), "full", "factor 'a b': expected a name of letters, digits, - and _"),
         (tuple("abcdefg"), "full", "expected at most 6 factors, got 7"),
         (("a",), "9", "unknown design '9' (valid: 8, 16, 32, full)"),
+        (("a",), "8", "1 factor has 2 combinations: a design of 8 is too large; use full"),
         (("a", "b"), "8", "2 factors have 4 combinations: a design of 8 is too large; use full"),
         (
             tuple("abcde"),

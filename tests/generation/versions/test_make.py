@@ -359,6 +359,15 @@ def test_prices_count_the_versions_that_each_prompt_makes() -> None:
     ]
 
 
+@pytest.mark.usefixtures("own_cache")
+def test_few_cells_may_lack_a_prompts_level() -> None:
+    names = ["style", "words", "gender", "facts", "query-words"]
+    crossing = Crossing(first=1, cells=2, design="16", seed=32)
+    designed = versions(humans(), names, crossing, llm=Scripted())
+    assert designed.collection.docs["factor:style"].to_list() == ["low", "low"]
+    assert price_versions(humans(), read_factors(names), crossing, Scripted()) == []
+
+
 def test_a_folder_is_replaced_as_a_whole_and_other_splits_are_judged_too(tmp_path: Path) -> None:
     folder = rt.save(humans(), tmp_path / "in")
     write(folder / "qrels" / "train.tsv", tsv([("q2", "d3", 1)]))
@@ -368,6 +377,9 @@ def test_a_folder_is_replaced_as_a_whole_and_other_splits_are_judged_too(tmp_pat
     assert rt.load(saved.folder, split="train").qrels["doc_id"].to_list() == ["d3", "d3+length"]
     card = (saved.folder / "README.md").read_text()
     assert "12 versions of 3 documents: a factorial design of 4 runs" in card
+    save_versions(designed_by("length", rt.load(folder), first=1), saved.folder)
+    card = (saved.folder / "README.md").read_text()
+    assert "2 versions of 1 document: a factorial design of 2 runs" in card
     save_versions(designed_by("words", rt.load(folder)), saved.folder)
     assert rt.load(saved.folder).spec["design"]["factors"] == ["words"]
 
@@ -479,6 +491,7 @@ def test_versions_take_the_judgments_of_a_collection_by_origin(tmp_path: Path) -
             "one: --factor tone=LOW,HIGH",
         ),
         ({"levels": {"size": ("a", "b")}}, "--factor size: no such factor (--factors length)"),
+        ({"factors": ["length", "length"]}, "factor 'length' is given twice"),
         ({}, "versions.tsv: origin 'a' has two versions in one cell, 'a'"),
         (
             {"rows": [row[:4] for row in ROWS[:3]]},

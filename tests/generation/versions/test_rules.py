@@ -15,6 +15,7 @@ from ranktilt.generation.versions.rules import (
     names_of,
     swap_words,
     synonyms,
+    terms,
     use_synonyms,
 )
 
@@ -121,6 +122,8 @@ def test_what_queries_hold_stays_a_fact() -> None:
     )
     assert "in Finland enrolled 120 people" in changed
     assert "Anna Berg" in changed
+    decimal = RuleContext(id="d1", query_terms=frozenset(terms("a dose of 3.5 %")))
+    assert "found 3.5 %" in change_facts(NAMED, decimal)
     assert name_pool([NAMED, "We met Eva Frost in Peru."], frozenset({"peru"})) == {
         1: ("Finland",),
         2: ("Anna Berg", "Eva Frost"),

@@ -152,8 +152,10 @@ def _fraction(factor_count: int, runs: int) -> Fraction:
     combinations = 2**factor_count
     factors = counted(factor_count, "factor", "factors")
     if runs > combinations:
+        verb = "has" if factor_count == 1 else "have"
         raise UserError(
-            f"{factors} have {combinations} combinations: a design of {runs} is too large; use full"
+            f"{factors} {verb} {combinations} combinations: a design of {runs} is too large; "
+            "use full"
         )
     if (factor_count, runs) not in FRACTIONS:
         sizes = [size for count, size in FRACTIONS if count == factor_count]

@@ -79,9 +79,9 @@ def price_versions(
     writer = VersionWriter.from_collection(collection, factors, crossing)
     prices = []
     for step, factor in enumerate(writer.order):
-        if factor.by != "model":
-            continue
         versions = writer.versions_of_step(step)
+        if factor.by != "model" or not versions:
+            continue
         rows = sorted({row for row, _factors in versions})
         texts = collection_of_texts(writer.texts[row, ()] for row in rows)
         rewriting = crossing.rewriting(prompt=factor.prompt, source=factor.name)

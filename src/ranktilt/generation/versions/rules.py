@@ -259,9 +259,9 @@ def swap_words(text: str, context: RuleContext) -> str:
 
 
 def change_facts(text: str, context: RuleContext) -> str:
-    """Change numbers, and replace names by those of other documents.
+    """Change numbers, and replace names by other names of the collection's texts.
 
-    Numbers and names with a term of a query stay.
+    Names with a term of a query stay, and so do numbers all of whose terms are in queries.
     """
     parts: list[str] = []
     end = 0
@@ -274,7 +274,7 @@ def change_facts(text: str, context: RuleContext) -> str:
 
     def replace_number(match: re.Match[str]) -> str:
         number = match[0]
-        return number if number in context.query_terms else _other_number(number, context)
+        return number if context.query_terms >= {*terms(number)} else _other_number(number, context)
 
     return _NUMBER.sub(replace_number, "".join([*parts, text[end:]]))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ranktilt.errors import escape_invisible
+from ranktilt.errors import counted, escape_invisible
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.generation.rewrite.save import judgments_by_split
 from ranktilt.generation.versions.make import DesignedVersions
@@ -69,7 +69,8 @@ def _data_card(designed: DesignedVersions) -> str:
         verdict = f"Failed its manipulation check: {', '.join(design['failed'])}."
     paragraphs = [
         "# Versions by design",
-        f"{versions:,} versions of {origins:,} documents: a {design['kind']} design of "
+        f"{counted(versions, 'version', 'versions')} of "
+        f"{counted(origins, 'document', 'documents')}: a {design['kind']} design of "
         f"{design['runs']} runs, resolution {design['resolution']}{generators}.",
         "\n".join(["| factor | low | high |", "|---|---|---|", *levels]),
         f"Judgments: {design['judgments']}.",

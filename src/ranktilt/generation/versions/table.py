@@ -16,7 +16,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.tables.parquet import PARQUET, as_parquet
-from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words
+from ranktilt.errors import DataError, DataWarning, UserError, counted, join_words, refuse_twice
 from ranktilt.generation.generated import LEFT_OUT
 from ranktilt.generation.versions.answer_sentences import ANSWER, ANSWER_POSITION
 from ranktilt.generation.versions.checks import ManipulationChecks, check_factors
@@ -61,6 +61,7 @@ def versions_from_table(
     UserError
         If `levels` names an unknown factor.
     """
+    refuse_twice(list(factors), "factor")
     path = Path(file)
     table = _read(path)
     level_values = dict.fromkeys(factors, (LOW, HIGH)) | dict(levels or {})

@@ -163,6 +163,8 @@ class VersionWriter:
             for row, names in self.versions_of_step(step)
             if (row, names[:-1]) in self.texts
         ]
+        if not versions:  # few cells of few documents may lack the factor's high level
+            return 0.0
         before = [self.texts[row, names[:-1]] for row, names in versions]
         for row, names in versions:
             self.titles[row, names] = self._new_title(factor, row, names)

@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking
 from ranktilt.statistics.two_way import Clusters
@@ -308,6 +309,13 @@ class TwinEstimand(Estimand):
     kind = "twins"
     unit = "pair"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all", "relevant", "other")}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cutoff is not None:
+            raise UserError(
+                f"measure {self.name} takes no cutoff: it looks for twins in the whole list"
+            )
 
     def answers(self, lists: TwinLists) -> TwinAnswers:
         """Answer the question for each query of a run."""
