@@ -5,8 +5,8 @@ In a pair, ``rest`` (`REST`) stands for all documents of other groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -87,10 +87,8 @@ def grouped_pairs(
         too many pairs.
     """
     pairs = None if pairs is None else list(pairs)
-    keep: list[str] = []
-    for pair in pairs or ():
-        if not isinstance(pair, str):  # `choose_pairs` refuses strings, with a message
-            keep += pair
+    _check_pairs(pairs or ())
+    keep = list(chain.from_iterable(pairs or ()))
     groups = grouping(collection, by, keep, fewest=fewest)
     if pairs and REST in keep and REST not in groups.names:
         pairs = [_without_rest(pair, groups) for pair in pairs]
@@ -102,17 +100,29 @@ def grouped_pairs(
     return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
 
 
-def _without_rest(pair: Any, groups: Groups) -> Any:
+def _check_pairs(pairs: Iterable[Any]) -> None:
+    """Refuse anything but pairs of names."""
+    for pair in pairs:
+        # A string of two letters would pass for a pair.
+        is_pair = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
+        if not is_pair or not all(isinstance(name, str) for name in pair):
+            raise UserError(
+                f"expected pairs of two groups, such as [('human', 'llm')], got {pair!r}"
+            )
+
+
+def _without_rest(pair: Pair, groups: Groups) -> Pair:
     """Return a pair of a group and ``rest`` with the name of the other group for ``rest``.
 
     This is for collections with two groups; other pairs, and those that `choose_pairs` will refuse,
     are returned as they are.
     """
-    if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
+    if len(groups.names) != 2 or set(pair) <= {REST}:
         return pair
     index = groups.index(next(name for name in pair if name != REST))
     other_index = 1 - index
-    return tuple(groups.names[other_index if name == REST else index] for name in pair)
+    a, b = (groups.names[other_index if name == REST else index] for name in pair)
+    return a, b
 
 
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
@@ -126,12 +136,7 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
             )
         return all_pairs
     pairs = list(pairs)
-    # A string of two letters would pass for a pair.
-    malformed = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
-    if malformed is not None:
-        raise UserError(
-            f"expected pairs of two groups, such as [('human', 'llm')], got {malformed!r}"
-        )
+    _check_pairs(pairs)
     chosen = tuple((groups.names[groups.index(a)], groups.names[groups.index(b)]) for a, b in pairs)
     for a, b in chosen:
         if a == b:
