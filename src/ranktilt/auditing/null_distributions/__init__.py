@@ -3,9 +3,8 @@
 Groups that are not twins are neutral at the median of random labels and not at 0, and the card
 shows the range that 95 % of random labels give. What is drawn depends on the unit:
 
-- `judged_documents`: labels among each query's relevant documents (Relative Δ)
-- `judged_labels`: what each of these labels adds
-- `judged_twins`: both labels of relevant twins, exchanged in all queries alike (Relative Δ)
+- `judged_documents`: labels among each query's relevant documents, or both labels of relevant
+  twins, exchanged in all queries alike (Relative Δ)
 - `pages`: labels of relevant documents as above, and one label in all lists for every other
   document (ΔNDSR)
 - `lists`: the labels of each list by itself, or whole lists (Share, ExposureRatio, AWRF …)
