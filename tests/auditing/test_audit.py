@@ -422,6 +422,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "expected a margin of at least 0, such as 5 or 5% (points) or '0.5 ranks'; got -1",
     ),
     ({"depth": 0}, "expected a depth of at least 1 rank, got 0"),
+    ({"keep_top": -1}, "expected to keep the top 0 ranks or more, got -1"),
+    ({"seed": -1}, "expected a seed of at least 0, got -1"),
+    ({"pairs": [(1, 2)]}, "expected pairs of two groups, such as [('human', 'llm')], got (1, 2)"),
+    (
+        {"collection": Collection(toy().docs, toy().queries.head(0), toy().qrels)},
+        "nothing to compare: no document of source 'human' is judged relevant",
+    ),
     ({"runs": "bm25"}, "expected runs, got 'bm25'; rank first"),
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first"),
     ({"runs": []}, "an audit needs at least one run or ranker, such as -r bm25"),
@@ -630,6 +637,19 @@ def test_groups_without_twins_share_labels_of_repeated_queries() -> None:
     width = single.null_high - single.null_low
     assert four.null_high - four.null_low == pytest.approx(width, rel=0.15)
     assert four.p == pytest.approx(single.p, abs=0.1)
+
+
+def test_question_about_all_groups_has_no_verdict_on_one_group() -> None:
+    collection = toy()
+    region = pl.Series("region", ["Europe"] * 3 + [None] * 3)
+    collection = Collection(
+        collection.docs.with_columns(region), collection.queries, collection.qrels
+    )
+    run = rt.ranker("bm25").rank(collection)
+    result = audit(collection, run, "AWRF", by="region", resamples=200)
+    assert [effect.measure for effect in result.card] == ["AWRF"]
+    assert result.pairs == result.judged_pairs == ()
+    assert result.verdicts() == []
 
 
 def test_card_of_one_rank_is_made() -> None:

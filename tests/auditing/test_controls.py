@@ -256,6 +256,13 @@ def many_twins() -> Collection:
 
 
 class TestStatistics:
+    def test_margin_in_ranks_leaves_controls_of_relative_delta(self) -> None:
+        options = {"primary": "RankGap", "margin": "0.5 ranks"}
+        result = controlled(many_twins(), Longest(), "length", **options)
+        (raw, length) = result.controls
+        assert length.control_change.outcome == "changed"
+        assert len(raw.tilts) == len(length.tilts) == len(length.moves) == 1
+
     def test_all_ps_of_the_table_are_corrected_together(self) -> None:
         collection = many_twins()
         options = {"measures": ["R@60", "nDCG@3"], "correction": "bonferroni"}

@@ -566,6 +566,18 @@ def test_fractions_that_are_groups_are_said_to_be_numbers() -> None:
     assert grouping(documents("grade", [1, 2, 3]), "grade").remarks == ()
 
 
+def test_threshold_needs_known_numbers() -> None:
+    without_texts = collection_of([{"id": "d0", "text": ""}], {"q": "x"}, {})
+    with refused("length:5.: no value of length is known; expected values on both sides of 5"):
+        grouping(without_texts, "length:5.")
+
+
+def test_infinite_numbers_are_in_the_last_bin() -> None:
+    groups = grouping(documents("score", ["1", "2", "3", "inf"]), "score:2")
+    assert groups.names == ("score 1 to 2", "score 3 to inf")
+    assert groups.code.tolist() == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize(("low", "middle"), [(0.49, 0.5), (0.5, 0.75)])
 def test_number_groups_split_at_half(low: float, middle: float) -> None:
     parts = parts_of_numbers(pl.Series([low, 0.75, 0.9]))

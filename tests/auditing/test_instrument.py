@@ -89,6 +89,8 @@ def test_instrument_refusals() -> None:
         UserError, match="cannot be tested: name a ranker that ranks the collection itself"
     ):
         check_instrument(bundled(), [ranker("replay:run.trec")])
+    with refused("expected at least 1 toss, got 0"):
+        check_instrument(bundled(), [ranker("bm25")], tosses=0)
 
 
 def test_interval_that_begins_at_chance_is_calibrated() -> None:

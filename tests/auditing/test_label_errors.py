@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -323,6 +323,12 @@ REFUSALS = [
         "whether labels say anything (sensitivity + specificity − 1 = 0.17 ± 0.28); check more",
     ),
     Refusal(
+        label_errors="ai:fpr=0/1,fnr=.3",
+        options={},
+        message="--label-errors ai:fpr=0/1,fnr=.3: 1 document that was checked leaves open "
+        "whether labels say anything…",
+    ),
+    Refusal(
         label_errors=RATES,
         options={"by": "chance", "pairs": None, "measures": None},
         message="--label-errors needs labels, and chance is a column of numbers, such as a "
@@ -498,6 +504,30 @@ def test_saved_audit_is_corrected_as_an_audit_with_rates_is(
     assert afterwards.observed is not None
     assert afterwards.observed.error_parts == pytest.approx(at_once.observed.error_parts)
     assert later.spec["label_errors"] == label_errors
+
+
+def test_saved_page_with_results_of_no_group_is_not_corrected() -> None:
+    ranked = world()
+    scores: dict[str, dict[str, float]] = {}
+    for query, document, score in (
+        ranked.run.frame().select("query_id", "doc_id", "score").iter_rows()
+    ):
+        scores.setdefault(query, {"unknown": 9.0})[document] = score
+    strange = replace(ranked, run=Run.from_dict(scores))
+    measures = ["Share@10", "NDSR@10"]
+    saved = corrected_audit(audited(strange, None, measures=measures), RATES)
+    assert [effect.measure for effect in saved.card] == ["Share@10"]
+    assert [repr(answer.estimand) for answer in saved.query_answers] == ["Share@10"]
+    assert answer(saved).value == pytest.approx(answer(audited(strange, RATES)).value)
+    with refused("NDSR@10 with unlabelled documents needs the documents; audit again with…"):
+        corrected_audit(audited(strange, None, measures="NDSR@10"), RATES)
+
+
+def test_saved_audit_of_twins_is_not_corrected() -> None:
+    collection = toy()
+    audit = rt.audit(collection, rt.ranker("bm25").rank(collection), "Share@2", **QUICK)
+    with refused("some documents are twins, whose labels cannot be wrong…"):
+        corrected_audit(audit, "llm:fpr=.1,fnr=.1")
 
 
 def test_gate_decides_on_the_corrected_answer() -> None:

@@ -54,6 +54,21 @@ PAIR: dict[str, list[str | None]] = {"doc_id": ["a-h", "a-l"], "source": ["human
 SCORES = {"q0": {"a-h": 2.0, "a-l": 1.0}}
 
 
+def test_fractions_of_other_queries_need_no_note() -> None:
+    collection = toy()
+    half = pl.when(pl.col("query_id") == "q1").then(0.5).otherwise(pl.col("grade"))
+    halved = Collection(
+        collection.docs, collection.queries, collection.qrels.with_columns(grade=half)
+    )
+    sentences = {}
+    for query in ("q1", "q2"):
+        alone = halved.only_queries([query])
+        result = audit(alone, ranker("bm25").rank(alone), "nDCG@1", resamples=200)
+        sentences[query] = " ".join(note_sentences(result.notes))
+    assert "(first: 0.5)" in sentences["q1"]
+    assert "(first: 0.5)" not in sentences["q2"]
+
+
 def test_unlabelled_judgments_and_bare_ids() -> None:
     sentences = notes(labelled(PAIR, [("q0", doc) for doc in ("a-h", "a-l", "x", "y")]), SCORES)
     assert (

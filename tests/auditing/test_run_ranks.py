@@ -19,8 +19,8 @@ from ranktilt.auditing.comparison.ranks.order import order_runs, ranks_of_orders
 from ranktilt.auditing.comparison.ranks.result import RunOrder
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import mean_sample
-from ranktilt.measures.base import measure
+from ranktilt.auditing.significance import Sample, mean_sample
+from ranktilt.measures.base import estimand, measure
 from ranktilt.reporting.sentences.comparison.run_ranks import order_sentence
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.auditing.arrays import audit_of
@@ -360,3 +360,24 @@ def test_all_intervals_of_ranks_hold_the_true_ones(
         )
     # Three Monte Carlo errors below 95 % would be a fault.
     assert covered / draws >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
+
+
+def test_difference_of_corrected_answers_may_exceed_bounds() -> None:
+    # Corrected for label errors, a share difference can lie beyond −1 and 1.
+    noise = np.random.default_rng(0).normal(0, 0.1, (2, 40))
+    answers = []
+    for name, value, deviations in zip(("new", "old"), (1.5, -1.5), noise, strict=True):
+        sample = Sample(
+            run=name,
+            estimand=estimand("Share@10"),
+            a="ai",
+            b="human",
+            numerator=value + deviations,
+            denominator=np.ones(40),
+            twins=False,
+            is_bounded=False,
+        )
+        answers.append(RunAnswer(run=name, sample=sample, neutral=0.0))
+    [change] = order_runs(answers, OPTIONS, rate_error=0.0).changes
+    assert change.low < change.value < change.high
+    assert change.value == pytest.approx(3, abs=0.1)

@@ -433,6 +433,14 @@ def test_resample_without_order_is_dropped_and_growing_wins_rise() -> None:
     )
 
 
+def test_trend_of_few_queries_is_inconclusive() -> None:
+    few = trend_of(wins_of(1, 4, 8, queries=9))
+    assert few.low > 0
+    assert few.change_low > 0
+    assert few.kind == "inconclusive"
+    assert trend_of(wins_of(1, 5, 9, queries=10)).kind == "rises"
+
+
 @given(st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=4, max_size=4))
 @settings(max_examples=60)
 def test_rank_correlation_is_scipys(rows: list[list[int]]) -> None:

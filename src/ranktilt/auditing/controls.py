@@ -341,7 +341,8 @@ class _Controls:
             pairs=self.raw.tilted_pairs,
             confounds=False,
             by=spec["by"],
-            margin=spec["margin"],
+            # Relative Δ takes no margin in ranks, which another primary question may have.
+            margin=self.raw.margin_points,
             missing=spec["missing"],
             ties=spec["ties"],
             rounding=spec["rounding"],

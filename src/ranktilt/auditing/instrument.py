@@ -90,10 +90,12 @@ def check_instrument(
     Raises
     ------
     UserError
-        If there are fewer than two sources, or a ranker has its rankings from elsewhere.
+        If there are fewer than two sources, no toss, or a ranker with rankings from elsewhere.
     """
     if len(collection.sources) < 2:
         raise UserError("the instrument needs two sources to exchange, such as human and llm")
+    if tosses < 1:
+        raise UserError(f"expected at least 1 toss, got {tosses}")
     for ranker in rankers:
         if isinstance(stages_of(ranker)[0], LiveEngine | Replay):
             raise UserError(

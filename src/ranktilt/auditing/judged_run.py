@@ -146,6 +146,8 @@ def _same_text(collection: Collection, queries: pl.Series) -> Ints:
 
     A query without a text has its own index.
     """
+    if not collection.queries.height:  # only judgments name queries
+        return np.arange(len(queries))
     text = collection.queries["text"].str.strip_chars()
     row = codes(queries, collection.queries["id"])
     table = pl.DataFrame(

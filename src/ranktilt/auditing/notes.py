@@ -227,7 +227,8 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[Not
     grades = collection.qrels["grade"]
     if grades.dtype.is_float():
         fractions = grades.filter(grades % 1 != 0)
-        yield GradesAreFractions(grades=len(fractions), first=float(fractions[0]))
+        if len(fractions):  # there are none if all of them are of queries that were left out
+            yield GradesAreFractions(grades=len(fractions), first=float(fractions[0]))
 
 
 def twin_notes(

@@ -70,6 +70,10 @@ class AuditOptions:
         check_resamples(self.inference.resamples)
         if self.depth < 1:
             raise UserError(f"expected a depth of at least 1 rank, got {self.depth}")
+        if self.keep_top < 0:
+            raise UserError(f"expected to keep the top 0 ranks or more, got {self.keep_top}")
+        if self.inference.seed < 0:
+            raise UserError(f"expected a seed of at least 0, got {self.inference.seed}")
 
 
 def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> Estimand | None:

@@ -229,7 +229,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         """
         effects = [*self.tilts, *(effect for effect in self.card if effect.estimand.sided)]
         pairs = tuple(dict.fromkeys((effect.a, effect.b) for effect in effects))
-        if not pairs and self.card:
+        if not pairs and self.card and len(self.groups) > 2:  # the first is all documents
             return ((self.groups[1], self.groups[2]),)
         return pairs
 

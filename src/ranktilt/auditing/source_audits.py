@@ -62,7 +62,7 @@ class SourceAudits(
     """The result of `audit_sources`: several sources, each audited with the reference alone."""
 
     spec: Mapping[str, Any]
-    """How it was made: options, collection, number of tests corrected together, versions."""
+    """How it was made: options, collection, number of tests of Relative Δ, versions."""
     reference: str
     """Source that all others are compared with; positive Relative Δ favours it."""
     sources: tuple[AuditedSource, ...]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ranktilt.auditing.contributions import Key, common_numbering
+from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
     Columns,
@@ -26,7 +27,6 @@ from ranktilt.auditing.significance import (
 from ranktilt.auditing.sources_apart import AuditedSource
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.sources import FewTemperatures, SeriesApart, TemperaturesUnknown
-from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
 from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.inversion import infer
@@ -78,7 +78,12 @@ class Trend:
 
     @property
     def kind(self) -> Literal["rises", "falls", "inconclusive"]:
-        """How Relative Δ changes as temperature rises; a direction needs intervals without 0."""
+        """How Relative Δ changes as temperature rises.
+
+        A direction needs intervals without 0, and enough queries for a verdict.
+        """
+        if self.queries < FEWEST:
+            return "inconclusive"
         if self.low > 0 and self.change_low > 0:
             return "rises"
         if self.high < 0 and self.change_high < 0:
@@ -105,7 +110,9 @@ def trends(
         temperatures = tuple(sources[index].temperature for index in indexes)
         if len(set(temperatures)) < FEWEST_TEMPERATURES:
             continue
-        columns, clusters = _columns([audits[index] for index in indexes], run, measure, queries)
+        columns, clusters = _columns(
+            [audits[index] for index in indexes], run, RelativeDelta(of=measure), queries
+        )
         task = TrendTask(
             run=run,
             measure=repr(measure),
@@ -149,7 +156,7 @@ def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[Note]:
 
 
 def _columns(
-    audits: Sequence[Audit], run: str, measure: Measure, queries: Sequence[str]
+    audits: Sequence[Audit], run: str, tilt: RelativeDelta, queries: Sequence[str]
 ) -> tuple[Columns, list[Clusters | None]]:
     """Return both groups' values at each temperature, and what documents add to its tilt.
 
@@ -160,13 +167,13 @@ def _columns(
     for audit in audits:
         row_of_query = {query: row for row, query in enumerate(audit.queries)}
         rows = [row_of_query[query] for query in queries]
-        values = audit.values[audit.runs.index(run), audit.measures.index(measure)][:, rows]
+        values = audit.values[audit.runs.index(run), audit.measures.index(tilt.of)][:, rows]
         reference, source = audit.pairs[0]
         references.append(values[audit.groups.index(reference)])
         rewrites.append(values[audit.groups.index(source)])
         numbers = audit.distinct(run)
         distinct.append(None if numbers is None else numbers[rows])
-        keys.append((run, repr(RelativeDelta(of=measure)), reference, source))
+        keys.append((run, repr(tilt), reference, source))
     columns = Columns(
         values=np.array([*references, *rewrites]), distinct=shared_numbering(distinct)
     )

@@ -167,6 +167,11 @@ def _halves(by: str, column: str, values: pl.Series, threshold: float, *, unit: 
     is_above = values >= threshold
     count_above = int(is_above.sum())
     known_count = len(values) - values.null_count()
+    if not known_count:
+        raise UserError(
+            f"{by}: no value of {column} is known; expected values on both sides of "
+            f"{short_number(threshold)}"
+        )
     if count_above in (0, known_count):
         if count_above:
             position, end, value = "at or above", "lowest", values.min()
@@ -215,6 +220,8 @@ def _number_text(value: Any, digits: int) -> str:
     """Format a number with up to `digits` significant digits, but all digits before the point."""
     if isinstance(value, np.integer):
         return str(value)
+    if np.isinf(value):
+        return f"{value:g}"
     digits = max(digits, len(str(int(abs(value)))))
     return np.format_float_positional(
         value, precision=digits, unique=False, fractional=False, trim="-"

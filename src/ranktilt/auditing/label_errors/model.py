@@ -288,12 +288,14 @@ def _require_information(errors: LabelErrors, confusion: Confusion, part: str) -
         )
     if confusion.strength < FEWEST_ERRORS:
         checked = confusion.checked[np.isfinite(confusion.checked)]
-        documents = counted(int(checked.sum()), "document", "documents")
+        number = int(checked.sum())
+        documents = counted(number, "document that was checked", "documents that were checked")
+        leave = "leaves" if number == 1 else "leave"
         name = "sensitivity + specificity − 1"
         if confusion.size > 2:
             name = "the determinant of their rates"
         raise UserError(
-            f"{OPTION} {errors.text}: {documents} that were checked{where} leave open whether "
+            f"{OPTION} {errors.text}: {documents}{where} {leave} open whether "
             f"labels say anything ({name} = {confusion.information:.2f} ± "
             f"{confusion.information_error:.2f}); check more"
         )

@@ -23,7 +23,12 @@ from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import correct_p_values
 from ranktilt.data.labels.label_errors import LabelErrors
-from ranktilt.data.notes.groups import DocumentsUnlabelled
+from ranktilt.data.notes.groups import (
+    DocumentsOfSeveral,
+    DocumentsOutsidePool,
+    DocumentsUnlabelled,
+)
+from ranktilt.data.notes.runs import EntriesUnknown
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ndsr import PageShare
@@ -31,6 +36,9 @@ from ranktilt.measures.ranking import Floats
 
 _AGAIN = f"audit again with {OPTION}"
 """End of messages about rates that need the documents."""
+_WITHOUT_GROUP = (DocumentsOfSeveral, DocumentsOutsidePool, DocumentsUnlabelled, EntriesUnknown)
+"""Notes on results of neither group; with them, both groups' shares of a page may not add up to 1.
+"""
 
 
 def corrected_audit(audit: Audit, label_errors: str | LabelErrors | None) -> Audit:
@@ -56,7 +64,7 @@ def corrected_audit(audit: Audit, label_errors: str | LabelErrors | None) -> Aud
     effects = [
         _corrected_effect(effect, model)
         for effect in audit.card
-        if is_correctable(effect.estimand) and effect.estimand.sided
+        if _needs_no_documents(audit, effect.estimand)
     ]
     rows = correct_p_values(effects, str(audit.spec["correction"]), primary)
     answers = [effect for effect in rows if effect.measure == repr(primary)]
@@ -96,9 +104,21 @@ def _check(audit: Audit, errors: LabelErrors) -> None:
             f"the documents of {a} and {b} are twins: each is known to be a version of another, so "
             f"no label can be wrong; omit {OPTION}"
         )
-    is_page = isinstance(primary, PageShare)
-    if is_page and any(isinstance(note, DocumentsUnlabelled) for note in audit.notes):
+    if audit.pair_counts.height:
+        raise UserError(
+            "some documents are twins, whose labels cannot be wrong: rates of the others need the "
+            f"documents; {_AGAIN}"
+        )
+    if not _needs_no_documents(audit, primary):
         raise UserError(f"{primary!r} with unlabelled documents needs the documents; {_AGAIN}")
+
+
+def _needs_no_documents(audit: Audit, estimand: Estimand) -> bool:
+    """Return whether answers to a question can be corrected without the documents."""
+    if not (is_correctable(estimand) and estimand.sided):
+        return False
+    has_results_without_group = any(isinstance(note, _WITHOUT_GROUP) for note in audit.notes)
+    return not (isinstance(estimand, PageShare) and has_results_without_group)
 
 
 def _values(model: LabelModel, a: str) -> Floats:
@@ -161,7 +181,7 @@ def _shares(effect: Effect, value_a: float, value_b: float) -> dict[str, float]:
 def _corrected_answers(audit: Audit, model: LabelModel) -> Iterator[QueryAnswers]:
     """Correct the values per query behind each answer; others are left out."""
     for answer in audit.query_answers:
-        if not is_correctable(answer.estimand) or not answer.estimand.sided:
+        if not _needs_no_documents(audit, answer.estimand):
             continue
         scale = _scale(_values(model, answer.a), answer.estimand)
         numerator = scale.stretch * answer.numerator + scale.move * answer.denominator
@@ -175,10 +195,15 @@ def _corrected_contributions(audit: Audit, model: LabelModel) -> Contributions |
     """
     if audit.contributions is None:
         return None
+    corrected = {
+        repr(answer.estimand)
+        for answer in audit.query_answers
+        if _needs_no_documents(audit, answer.estimand)
+    }
     answers = {}
     for key, clusters in audit.contributions.answers.items():
         _run, notation, a, _b = key
-        if any(repr(answer.estimand) == notation for answer in audit.query_answers):
+        if notation in corrected:
             value_a, value_b = _values(model, a)
             stretch = (value_a - value_b) / 2  # 1/J
             answers[key] = clusters._replace(total=stretch * clusters.total)

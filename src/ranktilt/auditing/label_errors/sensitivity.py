@@ -30,7 +30,11 @@ class LabelSensitivity:
     cutoff: int
     """Number of first ranks."""
     share: float
-    """Share of the favoured group in the first ranks, 0 to 1, by the labels as they are."""
+    """Share of the favoured group in the first ranks, 0 to 1.
+
+    It is corrected for label errors if the answer is: errors in the first ranks change the labels
+    of documents that are truly of the group.
+    """
     one_kind: float
     """Error rate in the first ranks minus that in the list, if it explains the finding.
 

@@ -49,7 +49,7 @@ class QueryGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class RestDifference:
-    """A group of queries against all other queries, on one question."""
+    """A group of queries against those of all other groups that are compared, on one question."""
 
     group: str
     """Name of the group of queries."""
@@ -62,7 +62,7 @@ class RestDifference:
     b: str
     """The second group of documents."""
     value: float
-    """The group's distance from neutral minus that of the other queries, in the question's unit.
+    """The group's distance from neutral minus that of the other groups, in the question's unit.
 
     NaN for ratios of citations.
     """

@@ -163,7 +163,7 @@ def _difference(higher: ResampledRun, lower: ResampledRun) -> Change:
     """
     sample, neutral = higher.sample, higher.answer.neutral - lower.answer.neutral
     variance = combine_influences([higher.influence, lower.influence], [1.0, -1.0]).variance()
-    lowest, highest = sample.estimand.bounds
+    lowest, highest = sample.bounds
     if isinstance(sample.estimand, Measure):
         lowest, highest = -np.inf, np.inf
     value = higher.value - lower.value
