@@ -6,8 +6,8 @@ one document, their *origin*: each of the two groups has one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,8 @@ def grouped_pairs(
         too many pairs.
     """
     pairs = None if pairs is None else list(pairs)
-    keep: list[str] = []
-    for pair in pairs or ():
-        if not isinstance(pair, str):  # `choose_pairs` refuses strings, with a message
-            keep += pair
+    _check_pairs(pairs or ())
+    keep = list(chain.from_iterable(pairs or ()))
     groups = grouping(collection, by, keep, fewest=fewest)
     if pairs and REST in keep and REST not in groups.names:
         pairs = [_without_rest(pair, groups) for pair in pairs]
@@ -72,12 +70,7 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
             )
         return all_pairs
     pairs = list(pairs)
-    # A string of two letters would pass for a pair.
-    malformed = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
-    if malformed is not None:
-        raise UserError(
-            f"expected pairs of two groups, such as [('human', 'llm')], got {malformed!r}"
-        )
+    _check_pairs(pairs)
     chosen = tuple((groups.names[groups.index(a)], groups.names[groups.index(b)]) for a, b in pairs)
     for a, b in chosen:
         if a == b:
