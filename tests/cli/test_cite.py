@@ -74,6 +74,7 @@ def test_audit_of_citations_is_explained(cli: Cli, audits: list[Path], tmp_path:
         (["gate", "{beta}", "--label-errors", "ai:fpr=.1,fnr=.1"], "corrected where it is made"),
         (["gate", "{beta}", "--max-failures", "5"], "--max-failures: an audit of citations takes"),
         (["explain", "{beta}", "--text", "title"], "--text: an audit of citations is explained"),
+        (["explain", "{beta}", "--name", "ai=model"], "--name: it needs labels: --groups FILE"),
         (["explain", "{beta}", "--by-factor"], "--by-factor reads answers, not their audit"),
         (["compare", "{beta}", "{pages}"], "expected an audit, a pairwise audit, an audit of"),
         (["explain", "{beta}", "--attribution"], "--attribution: an audit of citations is"),

@@ -376,6 +376,8 @@ def test_by_factor_agrees_for_saved_answers(versions_folder: Path, cli: Cli) -> 
         (("--by", "origin"), "--by: --by-factor compares the levels of each factor; omit it"),
         (("--pair", "a,b"), "--pair: --by-factor compares"),
         (("--cluster", "page"), "--cluster: --by-factor compares"),
+        (("--margin", "3"), "--margin: --by-factor compares"),
+        (("--name", "human=people"), "--name: --by-factor compares"),
         (("--label-errors", "ai:fpr=.1,fnr=.1"), "--label-errors: --by-factor compares"),
         (("--groups", "things"), "--groups: the collection itself has the factors; omit it"),
         (("--twins",), "the effects of factors (--by-factor) go with neither twins nor"),

@@ -206,6 +206,24 @@ def test_a_model_grades_and_is_audited(
             "--score-order does not go with --scores, which needs no grades and no runs",
         ),
         (
+            "bed --judge fond.qrels --runs runs --text title",
+            "--text needs a ranker or a model: name one with -r or --llm",
+        ),
+        (
+            "--human human.qrels --judge fond.qrels --split dev",
+            "--split needs a collection: name its folder DIR",
+        ),
+        (
+            "bed --judge fond.qrels -r bm25 --score-order rank",
+            "--score-order needs runs (--runs DIR)",
+        ),
+        ("bed --judge fond.qrels -m P@5", "--measure: it needs runs (--runs DIR, or DIR -r SPEC)"),
+        ("bed --llm openai:m --pool 5", "--pool: it needs runs (--runs DIR, or DIR -r SPEC)"),
+        (
+            "--human human.qrels --judge fond.qrels --pair human,llm",
+            "--pair: it needs sources: name a collection DIR",
+        ),
+        (
             "--scores fond.qrels --scores fond.qrels",
             "fond.qrels:1: expected values per query, got documents",
         ),

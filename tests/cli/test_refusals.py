@@ -81,6 +81,17 @@ AUDIT = [
         "only source 'gpt': name another one to compare with, such as 'human'",
     ),
     ("three -r bm25 --reference robot", "unknown source 'robot' (valid: human, llm, gpt"),
+    ("--run run.trec --groups labels.tsv --mixed", "--mixed ranks all sources: name a collection"),
+    (
+        "--run run.trec --groups labels.tsv --ignore-unknown",
+        "--ignore-unknown needs a collection DIR",
+    ),
+    ("toy --run run.trec --text title", "--text needs a ranker that reads texts"),
+    ("toy -r bm25 --by none --reference llm", "--reference needs a column to group by; omit --by"),
+    (
+        "three -r bm25 --pair human,llm --reference gpt",
+        "--reference gpt: no pair that you named has this group; omit it",
+    ),
     ("toy -r bm25 --max-queries 5", "--max-queries needs a sequential audit: --stop-at-tilt"),
     (
         "toy -r bm25 --stop-at-tilt 9 --card",
@@ -91,6 +102,18 @@ AUDIT = [
     (
         "toy -r bm25 --stop-at-tilt 9 -m P@1 -m P@2",
         "a sequential audit takes one measure and one pair",
+    ),
+    (
+        "toy -r bm25 --stop-at-tilt 9 --set statistics.resamples=500",
+        "--set statistics.resamples: a sequential audit reads only statistics.seed",
+    ),
+    (
+        "-r engine:a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --split dev",
+        "--split needs a collection DIR",
+    ),
+    (
+        "-r engine:a:b --stop-at-tilt 9 --queries q.tsv --groups labels.tsv --source llm",
+        "--source: name a collection DIR, or omit it",
     ),
     ("-r engine:a:b --stop-at-tilt 9", "name --queries FILE and --groups FILE, or a collection"),
     (
@@ -127,6 +150,10 @@ COMPARE = [
         "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)",
     ),
     (
+        "new.json --baseline-run run --max-left-out 5",
+        "--max-left-out: the runs of one audit have the same queries",
+    ),
+    (
         "new.json old.json --baseline-run run",
         "give either an old audit (OLD.json) or a run of the same audit",
     ),
@@ -142,6 +169,7 @@ RANK = [
         "toy -r bm25",
         "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)",
     ),
+    ("toy -r replay:run.trec --text title -o a", "--text needs a ranker that reads texts"),
     ("toy -r bm25 --dry-run", "--dry-run needs a ranker that asks a language model"),
     ("toy -r bm25 --price 1,2 -o a", "--price needs --dry-run"),
     (
@@ -153,6 +181,10 @@ CHECK = [
     ("toy --split dev", "toy/qrels: unknown split 'dev' (valid: test); choose one with --split"),
     ("toy -m nDCG@3", "--measure needs a ranker: name one, such as -r bm25"),
     ("toy --text text", "--text needs a ranker or an encoder: name one with -r or --similarity"),
+    ("run.trec -r bm25", "-r: it examines a collection, and run.trec is a file; omit it"),
+    ("run.trec --instrument", "--instrument: it examines a collection, and run.trec is a file"),
+    ("run.trec --reference human", "--reference: it examines a collection, and run.trec is a"),
+    ("run.trec --split dev", "--split: it examines a collection, and run.trec is a file"),
     ("toy --set check.equivalence=200", "[check] equivalence: expected points from 0 to 100"),
     ("toy --similarity bm25", "similarity needs vectors from an encoder, such as dense:minilm"),
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
@@ -200,12 +232,18 @@ MITIGATE = [
         "toy --run run.trec --fit lone",
         "--fit needs a ranker (-r): a saved run cannot rank another collection",
     ),
+    ("toy --run run.trec --text title", "--text needs a ranker that reads texts"),
     ("toy -r bm25 --fit toy", "no query of toy is left to fit on"),
     ("toy -r bm25 --pair human,llm --pair llm,human", "mitigate takes one pair of groups; got 2"),
 ]
 PAIRWISE = [
     ("people", "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"),
     ("people --decisions d --pairs 3", "--pairs asks a model; omit it with --decisions"),
+    ("people --decisions d --preset dai", "--preset asks a model; omit it with --decisions"),
+    (
+        "people --llm openai:m --dry-run --by gender --score-order rank",
+        "--score-order needs a run: --candidates RUN",
+    ),
     ("people --decisions d --max-failures 5", "--max-failures asks a model; omit it with"),
     (
         "people --llm openai:m --prompt pairwise-sensitive",
@@ -424,6 +462,8 @@ TOOLS = [
         "doctor --prune --all one",
         "--all removes everything; omit it to remove only what is from MODEL",
     ),
+    ("doctor --prune --json a.json", "--json: --prune removes entries and shows none; omit one"),
+    ("doctor --prune --format csv", "--format: --prune removes entries and shows none; omit one"),
 ]
 REFUSALS = {
     "audit": AUDIT,

@@ -226,6 +226,17 @@ def test_doctor_names_source_of_settings(
     assert "sk-not" not in printed
 
 
+def test_doctor_runs_in_a_folder_that_is_deleted(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    done = cli("tools", "doctor")
+    assert (done.code, "Traceback" in done.err) == (0, False)
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -496,6 +507,22 @@ def test_too_many_answers_without_a_ranking_fail(log_folder: Path, cli: Cli) -> 
         (
             "both.json --candidates texts.json --split test",
             "--split needs a collection (--collection DIR)",
+        ),
+        (
+            "both.json --candidates texts.json --by none --groups labels.csv",
+            "--groups: --by none compares no groups; omit one of them",
+        ),
+        (
+            "both.json --candidates texts.json --by none --pair a,b",
+            "--pair: --by none compares no groups; omit one of them",
+        ),
+        (
+            "both.json --candidates texts.json --by none --reference a",
+            "--reference: --by none compares no groups; omit one of them",
+        ),
+        (
+            "both.json --candidates texts.json --score-order rank",
+            "--score-order: texts.json is no run; its documents are in order",
         ),
         (
             "both.json --candidates texts.json --save texts.json",

@@ -301,9 +301,38 @@ def test_sweep_reads_statistics(
 
     monkeypatch.setattr("ranktilt.mitigation.retriever_sweep.retriever_sweep", stop)
     words = ("-o", tmp_path / "models", "--base-model", tiny, "--debias", "0", "--debias", "1")
-    statistics = ("--set", "statistics.resamples=200", "--set", "statistics.margin=2")
-    refused(cli, "train", "retriever", mixed, *words, *statistics)
-    assert [(sweep.resamples, sweep.margin) for sweep in sweeps] == [(200, 2.0)]
+    statistics = list[str]()
+    for key in ("resamples=200", "margin=2", "seed=3", "correction=bonferroni", "test=t"):
+        statistics += ["--set", f"statistics.{key}"]
+    ties = ("--set", "statistics.ties=trec_eval")
+    refused(cli, "train", "retriever", mixed, *words, *statistics, *ties)
+    (sweep,) = sweeps
+    assert (sweep.resamples, sweep.margin, sweep.seed) == (200, 2.0, 3)
+    assert (sweep.correction, sweep.test, sweep.ties) == ("bonferroni", "t", "trec_eval")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["--budget 2", "--test-split dev", "--json bench.json", "--format csv"],
+)
+def test_one_retriever_has_no_comparison(
+    cli: Cli, mixed: Path, tiny: Path, tmp_path: Path, typed: str
+) -> None:
+    words = ("-o", tmp_path / "model", "--base-model", tiny, "--debias", "0.1", *typed.split())
+    option = typed.split()[0]
+    assert refused(cli, "train", "retriever", mixed, *words).startswith(
+        f"{option}: only a sweep compares retrievers; give several --debias or --negatives"
+    )
+    assert not (tmp_path / "model").exists()
+
+
+def test_one_retriever_reads_no_statistics(
+    cli: Cli, mixed: Path, tiny: Path, tmp_path: Path
+) -> None:
+    words = ("-o", tmp_path / "model", "--base-model", tiny, "--set", "statistics.resamples=200")
+    assert refused(cli, "train", "retriever", mixed, *words).startswith(
+        "--set statistics.resamples: only a sweep compares retrievers"
+    )
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,16 @@ class CheckQuestions:
         if self.text is not None and not has_model:
             raise UserError("--text needs a ranker or an encoder: name one with -r or --similarity")
 
+    def typed(self) -> dict[str, object]:
+        """Return the options by their flags; those that are not typed have no value."""
+        return {
+            "-r": self.ranker,
+            "-m": self.measure,
+            "--similarity": self.similarity,
+            "--instrument": self.instrument,
+            "--text": self.text,
+        }
+
     def rankers(self) -> list[Ranker]:
         """Return the rankers to examine; BM25 where ``--instrument`` names none."""
         specs = self.ranker or ([_RANKER] if self.instrument else [])
@@ -147,6 +157,8 @@ def check(
 
     questions.check()
     if can_describe(folder):
+        unread = {**questions.typed(), "--reference": reference, "--split": split}
+        options.refuse_unread(unread, f"it examines a collection, and {folder} is a file; omit it")
         output.check(file_of(folder))
         report = describe_file(folder)
         output.deliver(report)

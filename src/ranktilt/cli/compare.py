@@ -44,9 +44,14 @@ def compare(
         ),
     ] = None,
     max_left_out: Annotated[
-        float,
-        Parameter(help=options.LEFT_OUT, metavar="X", group=SELDOM, converter=percentage),
-    ] = 10.0,
+        float | None,
+        Parameter(
+            help=f"{options.LEFT_OUT[:-1]} (default: 10).",
+            metavar="X",
+            group=SELDOM,
+            converter=percentage,
+        ),
+    ] = None,
     label_errors: options.LabelErrors = None,
     max_failures: options.MaxFailures = None,
     output: PageOutput = PageOutput(),
@@ -68,8 +73,12 @@ def compare(
     may be the best, and which cannot be distinguished, by the primary question and by
     effectiveness.
     """
+    from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
     from ranktilt.auditing.comparison.compare import compare as compare_audits
 
+    if old is None:
+        reason = "the runs of one audit have the same queries; name an old audit, or omit it"
+        options.refuse_unread({"--max-left-out": max_left_out}, reason)
     paths = [path for path in (new, old, *more) if path is not None]
     output.check(*paths)
     audits = _read_audits(paths)
@@ -86,7 +95,7 @@ def compare(
         compare_results(
             *audits,
             baseline_run=baseline_run,
-            max_left_out=max_left_out,
+            max_left_out=MAX_LEFT_OUT if max_left_out is None else max_left_out,
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,

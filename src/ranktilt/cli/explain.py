@@ -393,3 +393,5 @@ def _refuse_options_of_rankings(inputs: ExplainInputs, question: ExplainQuestion
     }
     reason = "an audit of citations is explained by --probe and the columns of --groups alone"
     options.refuse_unread(unread, reason)
+    if inputs.groups is None:
+        options.refuse_unread({"--name": inputs.name}, "it needs labels: --groups FILE")

@@ -118,6 +118,10 @@ class LabelOptions:
         if self.reference is None:
             return pairs
         name = groups.names[groups.index(self.reference)]
+        if pairs and not any(name in pair for pair in compared_pairs):
+            raise UserError(
+                f"--reference {self.reference}: no pair that you named has this group; omit it"
+            )
         return [(b, a) if b == name else (a, b) for a, b in compared_pairs]
 
 

@@ -117,8 +117,8 @@ class ChoiceOptions:
         files = (self.decisions, self._candidates_file(folder), self.queries)
         return [*collection_files(folder), *(file for file in files if file is not None)]
 
-    def check(self) -> None:
-        """Refuse options that do not go together."""
+    def check(self, preset: str | None) -> None:
+        """Refuse options that do not go together; `preset` is the value of ``--preset``."""
         if (self.llm is None) == (self.decisions is None):
             raise UserError(
                 "name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)"
@@ -134,6 +134,7 @@ class ChoiceOptions:
             save_decisions=self.save_decisions,
             dry_run=self.dry_run,
             price=self.price,
+            preset=preset,
         )
         if self.decisions is not None and option_of_model is not None:
             raise UserError(f"{option_of_model} asks a model; omit it with --decisions")
@@ -209,6 +210,8 @@ class ChoiceOptions:
         from ranktilt.data.runs.run import Run
 
         file = self._candidates_file(folder)
+        if file is None and self.score_order is not None:
+            raise UserError("--score-order needs a run: --candidates RUN")
         return None if file is None else Run.load(file, score_order=self.score_order)
 
     def _candidates_file(self, folder: Path) -> Path | None:
@@ -338,7 +341,7 @@ def pairwise(
     from ranktilt.auditing.pairwise.decision_file import read_decisions
     from ranktilt.auditing.pairwise.pairs import two_groups
 
-    choices.check()
+    choices.check(preset)
     prices = options.read_price(choices.price, dry_run=choices.dry_run)
     output.check(*choices.files(folder), also={"--save-decisions": choices.save_decisions})
     ranker = choices.ranker(preset)

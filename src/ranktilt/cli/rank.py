@@ -32,7 +32,7 @@ from ranktilt.cli.output import (
     with_command,
     with_sidecars,
 )
-from ranktilt.cli.rankers import rank_with, read_rankers
+from ranktilt.cli.rankers import rank_with, read_rankers, require_reader_of_text
 from ranktilt.data.files import write_files
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError, counted
@@ -140,6 +140,7 @@ def rank(
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
     prices = options.read_price(price, dry_run=dry_run)
     source = RankedSource(folder=folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
+    require_reader_of_text(text, ranker)
     rankers = read_rankers(ranker, preset, text=text, max_failures=max_failures)
     if dry_run:
         _print_estimates(rankers, source.load(), prices)

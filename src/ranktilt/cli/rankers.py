@@ -185,6 +185,12 @@ def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
             require(stage, answers, max_failures, "--max-failures")
 
 
+def require_reader_of_text(text: str | None, specs: Sequence[str]) -> None:
+    """Refuse a typed part of a document (``--text``) that no stage of the rankers would read."""
+    if text is not None and not any_has_option("text", specs):
+        raise UserError("--text needs a ranker that reads texts: name one with -r")
+
+
 def any_has_option(option: str, specs: Sequence[str]) -> bool:
     """Tell whether a stage of the rankers with these texts has an option."""
     from ranktilt.registry import ranker_class, ranker_stages

@@ -115,25 +115,57 @@ COMPUTING = frozenset(
     ]
 )
 """Commands whose work may run on a cluster."""
-READERS = {
-    "statistics": frozenset(
-        [
-            "audit",
-            "check",
-            "cite",
-            "compare",
-            "explain",
-            "gate",
-            "judge",
-            "mitigate",
-            "pairwise",
-            "train",
-        ]
+READERS: Mapping[str, Sequence[str]] = {
+    "statistics.correction": (
+        "audit",
+        "cite",
+        "compare",
+        "explain",
+        "judge",
+        "mitigate",
+        "pairwise",
+        "tools replay-log",
+        "train retriever",
     ),
-    "check": frozenset(("audit", "check")),
-    "mitigate": frozenset(("mitigate",)),
+    "statistics.margin": ("audit", "mitigate", "pairwise", "train retriever"),
+    "statistics.missing": ("audit",),
+    "statistics.resamples": (
+        "audit",
+        "cite",
+        "compare",
+        "gate",
+        "judge",
+        "mitigate",
+        "pairwise",
+        "tools replay-log",
+        "train retriever",
+        "train study",
+    ),
+    "statistics.rounding": ("audit",),
+    "statistics.seed": (
+        "audit",
+        "check",
+        "cite",
+        "compare",
+        "explain",
+        "gate",
+        "judge",
+        "mitigate",
+        "pairwise",
+        "tools replay-log",
+        "train retriever",
+        "train study",
+    ),
+    "statistics.test": ("audit", "mitigate", "train retriever"),
+    "statistics.ties": ("audit", "mitigate", "train retriever", "train study"),
+    "check": ("audit", "check"),
+    "check.equivalence": ("check",),
+    "mitigate": ("mitigate",),
 }
-"""Commands that read each section of the configuration; all may read [machine]."""
+"""Commands that read each key of the configuration, or each key of a section that is not named.
+
+``tools doctor`` shows all of them, and every command may read [machine].
+"""
 _settings: ContextVar[Settings] = ContextVar("settings", default=Settings())  # noqa: B039 - frozen
 """Settings of the running command."""
 
@@ -183,32 +215,39 @@ def in_force(options: MachineOptions, path: Sequence[str]) -> Iterator[None]:
 
 def _require_read(options: MachineOptions, path: Sequence[str]) -> None:
     """Refuse keys of ``--set`` that the command does not read: they would change nothing."""
-    verb = path[0] if path else ""
+    command = " ".join(path)
     for text in options.assignments or ():
-        key = text.partition("=")[0].strip()
-        section, dot, _ = key.partition(".")
-        if not dot and verb != "train":
+        key = text.partition("=")[0].strip().replace("-", "_")
+        if "." not in key:
+            if path[:1] != ("train",):
+                raise UserError(
+                    f"--set {key}: expected a section too, such as statistics.seed; only training "
+                    "arguments (ranktilt train) have no section"
+                )
+            continue
+        readers = _readers(key)
+        if readers is not None and command not in (*readers, "tools doctor"):
+            do = "do" if len(readers) > 1 else "does"
             raise UserError(
-                f"--set {key}: expected a section too, such as statistics.seed; only training "
-                "arguments (ranktilt train) have no section"
+                f"--set {key}: ranktilt {command} does not read it; {', '.join(readers)} {do}"
             )
-        readers = READERS.get(section)
-        reads_all = path[-1:] in (("replay-log",), ("doctor",))
-        if dot and readers is not None and verb not in readers and not reads_all:
-            command, reading_verbs = " ".join(path), ", ".join(sorted(readers))
-            raise UserError(f"--set {key}: ranktilt {command} does not read it; {reading_verbs} do")
+
+
+def _readers(key: str) -> Sequence[str] | None:
+    """Return the commands that read a key, such as ``statistics.seed``; None for all commands."""
+    return READERS.get(key, READERS.get(key.partition(".")[0]))
 
 
 def _is_file_sound() -> bool:
     """Tell whether the configuration file can be read, so that only ``--set`` can be at fault."""
     try:
-        read_configuration(_configuration_file())
+        read_configuration(configuration_file())
     except UserError:
         return False
     return True
 
 
-def _configuration_file() -> Path | None:
+def configuration_file() -> Path | None:
     """Return the configuration file of the working folder; None where there is none.
 
     The working folder itself may have been deleted.
@@ -224,7 +263,7 @@ def _read(options: MachineOptions) -> Settings:
     keys = _assignments(options.assignments or ())
     training = {name: text for name, text in keys.items() if "." not in name}
     keys_of_sections = {name: text for name, text in keys.items() if "." in name}
-    configuration = read_configuration(_configuration_file(), keys_of_sections)
+    configuration = read_configuration(configuration_file(), keys_of_sections)
     machine = configuration.machine
     for name in ("device", "threads", "memory", "executor"):
         value = getattr(options, name)
@@ -279,7 +318,7 @@ def assignable_keys(name: str, path: Sequence[str]) -> list[str]:
     return [
         f"{section}.{name}"
         for section, kind in sections.items()
-        if name in _names(kind) and verb in READERS[section]
+        if name in _names(kind) and " ".join(path) in (_readers(f"{section}.{name}") or ())
     ]
 
 

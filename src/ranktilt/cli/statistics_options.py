@@ -98,12 +98,6 @@ class StatisticsOptions:
         )
         return replace(statistics, **values)
 
-    def of_mitigation(self) -> AuditStatistics:
-        """Return how a mitigation measures and tests; refuse a ``--set`` that it does not read."""
-        for name in sorted({"missing", "rounding"} & settings().assigned_statistics):
-            raise UserError(f"--set statistics.{name}: ranktilt mitigate does not read it")
-        return self.in_force()
-
     def _margin(self) -> Margin:
         """Return the margin of the option, of ranktilt.toml, or the default, in this order."""
         from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
@@ -131,6 +125,15 @@ class StatisticsOptions:
 def statistics_settings() -> StatisticsSettings:
     """Return the section [statistics] of ranktilt.toml, with the keys of ``--set``."""
     return settings().configuration.statistics
+
+
+def refuse_assigned_statistics(reason: str, *, but: str = "") -> None:
+    """Refuse keys of [statistics] in ``--set`` that nothing reads; `but` names a key that is read.
+
+    `reason` says why they are not read. Keys of ranktilt.toml are for all commands, and stay.
+    """
+    for name in sorted(settings().assigned_statistics - {but}):
+        raise UserError(f"--set statistics.{name}: {reason}")
 
 
 def read_optional_margin(text: str | None, option: str) -> Margin | None:

@@ -92,8 +92,16 @@ class SweepOptions:
     """Largest tilt that counts as level, in points."""
     budget: float = BUDGET
     """Largest acceptable loss of effectiveness, in points."""
+    ties: str = "expected"
+    """How documents of equal score count: by their ``expected`` value, or as ``trec_eval`` does."""
+    test: str = "interval"
+    """Name of the test of a tilt."""
+    correction: str = "holm"
+    """How p-values are corrected for many tests."""
     resamples: int = RESAMPLES
     """Resamples of the bench's intervals."""
+    seed: int = 0
+    """Random seed of the bench; that of a training is its own."""
 
 
 def retriever_sweep(
@@ -166,7 +174,11 @@ def retriever_sweep(
         reference=reference,
         margin=options.margin,
         budget=options.budget,
+        ties=options.ties,
+        test=options.test,
+        correction=options.correction,
         resamples=options.resamples,
+        seed=options.seed,
     )
     return compared, trained
 

@@ -128,6 +128,8 @@ class InputOptions(SavedRunOptions, LabelOptions):
             raise UserError("the card needs a column to group by; omit --by none")
         if self.column is None and self.pairs is not None:
             raise UserError("pairs of groups need a column to group by; omit --by none")
+        if self.column is None and self.reference is not None:
+            raise UserError("--reference needs a column to group by; omit --by none")
         self._check_options_of_runs()
 
     def _check_without_folder(self, *, controls: bool) -> None:
@@ -140,8 +142,18 @@ class InputOptions(SavedRunOptions, LabelOptions):
         if self.ranker:
             spec = self.ranker_texts[0].text
             raise UserError(f"ranker {spec!r} needs texts: name a collection DIR")
+        self.refuse_options_of_collections()
         if controls:
             raise UserError("--controls rank changed texts: name a collection DIR and rankers (-r)")
+
+    def refuse_options_of_collections(self) -> None:
+        """Refuse options of reading a collection where labels stand for it."""
+        if self.split is not None:
+            raise UserError(
+                "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
+            )
+        if self.ignore_unknown:
+            raise UserError("--ignore-unknown needs a collection DIR")
 
     def _check_options_of_runs(self) -> None:
         """Refuse options of saved runs where none is read."""
@@ -225,10 +237,6 @@ class InputOptions(SavedRunOptions, LabelOptions):
         from ranktilt.data.labels.labels import labelled
         from ranktilt.data.loading.load import NO_QRELS
 
-        if self.split is not None:
-            raise UserError(
-                "--split needs a collection DIR; name a judgment file instead: --qrels FILE"
-            )
         runs = self.load_runs(max_failures, repeats=repeats)
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs

@@ -21,9 +21,9 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, QUESTION, SELDOM, points
 from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.check import CheckSection
-from ranktilt.cli.rankers import read_rankers, require_answers
+from ranktilt.cli.rankers import read_rankers, require_answers, require_reader_of_text
 from ranktilt.cli.settings import settings
-from ranktilt.cli.statistics_options import StatisticsOptions
+from ranktilt.cli.statistics_options import StatisticsOptions, refuse_assigned_statistics
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class SourceOptions:
         """Refuse a choice of sources where nothing is ranked."""
         if inputs.folder is None and self.source:
             raise UserError("--source chooses what to rank: name a collection DIR and rankers (-r)")
+        if inputs.folder is None and self.mixed:
+            raise UserError("--mixed ranks all sources: name a collection DIR and rankers (-r)")
 
     def apart(
         self, inputs: InputOptions, collection: Collection, rankers: Sequence[Ranker]
@@ -172,6 +174,7 @@ class AuditQuestion:
 
     def rankers(self, inputs: InputOptions) -> list[Ranker]:
         """Return the rankers of the inputs, with the options of the command line."""
+        require_reader_of_text(self.text, inputs.specs)
         return read_rankers(
             inputs.specs,
             self.preset,
@@ -302,6 +305,7 @@ class SequentialOptions:
             raise UserError(
                 f"{flag} does not apply to a sequential audit; omit it or --stop-at-tilt"
             )
+        refuse_assigned_statistics("a sequential audit reads only statistics.seed", but="seed")
 
     def audit(
         self, inputs: InputOptions, sources: Sequence[str] | None, question: AuditQuestion
@@ -351,6 +355,7 @@ class SequentialOptions:
             collection, _saved_runs = inputs.load()
             collection = collection.only_sources(sources or collection.sources)
         else:
+            options.refuse_unread({"--source": sources}, "name a collection DIR, or omit it")
             collection = _labelled_documents(inputs)
         if inputs.queries is None:
             return collection
@@ -375,5 +380,6 @@ def _labelled_documents(inputs: InputOptions) -> Collection:
             "--rest needs a list of all documents, which an engine does not give; name a "
             "collection DIR"
         )
+    inputs.refuse_options_of_collections()
     by, labels = inputs.column or "source", inputs.labels or ""
     return from_labels(read_labels(labels, by=by), queries=(), by=by, labels_file=labels)

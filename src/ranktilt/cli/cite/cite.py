@@ -138,7 +138,7 @@ def cite(
         return session.execute(output.deliver)
     output.check(answers, *files)
     if model.by_factor:
-        question.check_by_factor(labels.reference, run=inputs.run)
+        question.check_by_factor(labels, run=inputs.run)
         output.deliver(_effects_on_answers(answers, inputs, labels))
         return 0
     page_labels = _labels_of_pages(labels, question.by)

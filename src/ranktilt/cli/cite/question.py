@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from ranktilt.cli import options
 from ranktilt.cli.app import QUESTION, STATISTICS, points
+from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.statistics_options import statistics_settings
 from ranktilt.errors import UserError
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ranktilt.data.answers import Answers
     from ranktilt.data.collection import Collection
     from ranktilt.data.labels.label_file import LabelFile
+
+MARGIN = 5.0
+"""Largest difference that counts as level by default, in points of a share or % of a rate."""
 
 
 @Parameter(name="*", group=QUESTION)
@@ -53,24 +57,27 @@ class CitationQuestion:
             group=STATISTICS,
             converter=points,
         ),
-    ] = 5.0
+    ] = MARGIN
 
     @property
     def pairs(self) -> options.Pairs | None:
         """Pairs of groups to compare; None for all."""
         return options.read_pairs(self.pair)
 
-    def check_by_factor(self, reference: str | None, *, run: Path | None = None) -> None:
+    def check_by_factor(self, labels: LabelOptions, *, run: Path | None = None) -> None:
         """Refuse options that ``--by-factor`` would not read.
 
         It compares the levels of each factor of a designed collection: not groups of pages, a
-        `reference` group or the ranks of a `run`.
+        reference group, names in `labels`, or the ranks of a `run`.
         """
         unread = {
             "--by": self.by != "source",
             "--by-query": self.by_query,
             "--pair": self.pair,
-            "--reference": reference,
+            "--reference": labels.reference,
+            "--name": labels.name,
+            "--rest": labels.rest,
+            "--margin": self.margin != MARGIN,
             "--cluster": self.cluster,
             "--label-errors": self.label_errors,
             "--run": run,

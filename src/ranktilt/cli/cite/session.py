@@ -219,7 +219,7 @@ class SessionAudit:
             options.refuse_unread(
                 {"--groups": self.labels.groups}, "the collection itself has the factors; omit it"
             )
-            self.question.check_by_factor(self.labels.reference)
+            self.question.check_by_factor(self.labels)
 
     def _load(self) -> tuple[Collection, Run]:
         """Read the collection and the run, and refuse groups and columns that are not there."""

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from ranktilt.cli import options
 from ranktilt.cli.app import INPUT
 from ranktilt.cli.output import collection_files
-from ranktilt.cli.rankers import rank_with, read_rankers
+from ranktilt.cli.rankers import any_has_option, rank_with, read_rankers
 from ranktilt.data.formats.notation import file_of
 from ranktilt.errors import UserError
 
@@ -93,10 +93,16 @@ class JudgeInputs:
         paths += [path for path in (self.human, self.systems) if path]
         return [*collection_files(self.folder), *map(file_of, paths)]
 
-    def check(self, *, asks: bool) -> None:
+    @property
+    def has_systems(self) -> bool:
+        """Whether runs, or rankers that make them, are named."""
+        return bool(self.runs or self.ranker)
+
+    def check(self, *, asks: bool, text: options.Fields | None) -> None:
         """Refuse options that nothing would read, and missing grades or texts.
 
-        `asks` says whether a language model makes grades.
+        `asks` says whether a language model makes grades, and `text` which part of a document it
+        or a ranker reads.
         """
         if asks and self.folder is None:
             raise UserError("--llm grades texts: name a collection DIR")
@@ -112,8 +118,22 @@ class JudgeInputs:
             )
         if self.folder is None and self.ranker:
             raise UserError(f"ranker {self.ranker[0]!r} needs texts: name a collection DIR")
-        if self.systems is not None and not self.runs and not self.ranker:
+        self._refuse_unread(asks=asks, text=text)
+
+    def _refuse_unread(self, *, asks: bool, text: options.Fields | None) -> None:
+        """Refuse options whose collection, runs, ranker or model is not named."""
+        if self.folder is None and self.split is not None:
+            raise UserError("--split needs a collection: name its folder DIR")
+        if self.systems is not None and not self.has_systems:
             raise UserError("--systems needs runs (--runs DIR)")
+        if text is not None and not asks and not self.ranker:
+            raise UserError("--text needs a ranker or a model: name one with -r or --llm")
+        if (
+            self.score_order is not None
+            and not self.runs
+            and not any_has_option("score_order", self.ranker or ())
+        ):
+            raise UserError("--score-order needs runs (--runs DIR)")
 
     def read_groups(self) -> SystemGroups:
         """Return the families and clusters of runs; none where no file names them."""

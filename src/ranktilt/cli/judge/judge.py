@@ -66,7 +66,8 @@ def judge(
         output.check(*inputs.files)
         output.deliver(_compare_scores(inputs, question.measure))
         return 0
-    inputs.check(asks=model.llm is not None)
+    inputs.check(asks=model.llm is not None, text=text)
+    _refuse_questions_of_systems(inputs, model.pool, question)
     prices = options.read_price(model.price, dry_run=model.dry_run)
     sources = question.read_sources()
     output.check(*inputs.files, also=with_sidecars({"--save-grades": model.save_grades}))
@@ -86,6 +87,17 @@ def judge(
     audit = question.audit(all_judges, inputs.human, systems, sources=sources, probes=graded.probes)
     output.deliver(audit)
     return graded.exit_code
+
+
+def _refuse_questions_of_systems(
+    inputs: JudgeInputs, pool: int | None, question: JudgeQuestion
+) -> None:
+    """Refuse options that only runs, or the sources of a collection, could give a meaning."""
+    if not inputs.has_systems:
+        unread = {"--measure": question.measure, "--pool": pool}
+        options.refuse_unread(unread, "it needs runs (--runs DIR, or DIR -r SPEC)")
+    if inputs.folder is None:
+        options.refuse_unread({"--pair": question.pair}, "it needs sources: name a collection DIR")
 
 
 def _check_scores(

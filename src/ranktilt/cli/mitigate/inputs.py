@@ -20,7 +20,7 @@ from ranktilt.cli.app import INPUT, resolve_types
 from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import collection_files
-from ranktilt.cli.rankers import read_rankers
+from ranktilt.cli.rankers import read_rankers, require_reader_of_text
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class MitigateInputs(InputOptions):
 
     def read_rankers(self) -> list[Ranker]:
         """Return the ranker in a list, which is empty where labels and a run alone are read."""
+        require_reader_of_text(self.text, self.specs)
         return read_rankers(
             self.specs,
             text=self.text,

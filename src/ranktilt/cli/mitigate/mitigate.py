@@ -173,7 +173,7 @@ def mitigate(
     """
     inputs = replace(inputs, folder=folder)
     inputs.check_baseline()
-    tests = statistics.of_mitigation()
+    tests = statistics.in_force()
     mitigation_options = corrections.mitigation_options(inputs, seed=tests.seed)
     saving.check(inputs)
     output.check(*inputs.files, also=saving.files)

@@ -24,11 +24,11 @@ from cyclopts import Parameter
 from ranktilt.cli.app import OUTPUT, verb
 from ranktilt.cli.check import CheckSection
 from ranktilt.cli.notes import note
-from ranktilt.cli.options import option_text
+from ranktilt.cli.options import option_text, refuse_unread
 from ranktilt.cli.output import Output
-from ranktilt.cli.settings import settings
+from ranktilt.cli.settings import configuration_file, settings
 from ranktilt.cli.tools.group import tools
-from ranktilt.config import Configuration, find_configuration, read_configuration
+from ranktilt.config import Configuration, read_configuration
 from ranktilt.errors import UserError, counted, unknown_name
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def doctor(
     if everything and model:
         raise UserError("--all removes everything; omit it to remove only what is from MODEL")
     if prune:
+        unread = {"--json": output.json, "--format": output.format != "table"}
+        refuse_unread(unread, "--prune removes entries and shows none; omit one of them")
         _prune_cache(model, everything=everything)
         return
     entries = cache_contents()
@@ -231,7 +233,7 @@ def _settings_in_force() -> SettingsInForce:
 
     path: Path | None = None
     try:
-        path = find_configuration(Path.cwd())
+        path = configuration_file()
         from_file = read_configuration(path)
         section = CheckSection.in_force()
         fault = ""

@@ -100,6 +100,10 @@ class ReplayInputs:
 
         qrels = None if self.qrels == NO_QRELS else self.qrels
         if holds_texts(self.candidates):
+            if self.score_order is not None:
+                raise UserError(
+                    f"--score-order: {self.candidates} is no run; its documents are in order"
+                )
             return read_candidates(self.candidates, qrels=qrels)
         run = Run.load(self.candidates, score_order=self.score_order)
         return _collection_of_ids(run, self.candidates, qrels), run
@@ -124,9 +128,17 @@ class ReplayQuestion:
     measure: options.Measures = None
     max_failures: options.MaxFailures = None
 
-    def check(self) -> None:
-        """Refuse pairs that cannot be read, before any file is."""
+    def check(self, labels: LabelOptions) -> None:
+        """Refuse pairs that cannot be read, and labels where no groups are compared."""
         options.read_pairs(self.pair)
+        if self.by == "none":
+            unread = {
+                "--pair": self.pair,
+                "--groups": labels.groups,
+                "--name": labels.name,
+                "--reference": labels.reference,
+            }
+            options.refuse_unread(unread, "--by none compares no groups; omit one of them")
 
     def pairs_to_compare(
         self, collection: Collection, labels: LabelOptions
@@ -242,7 +254,7 @@ def replay_log(
     from ranktilt.auditing.replay_log.runs import log_runs
 
     output.check(log, *inputs.files(labels), also=saving.files)
-    question.check()
+    question.check(labels)
     inputs.check()
     collection, candidates = inputs.load()
     collection = labels.labelled(collection, question.by or "source")

@@ -19,7 +19,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, TRAINING, percentage, verb
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
-from ranktilt.cli.statistics_options import StatisticsOptions
+from ranktilt.cli.statistics_options import StatisticsOptions, refuse_assigned_statistics
 from ranktilt.cli.train.arguments import OPTIONS, source_amounts, training_arguments, typed_options
 from ranktilt.cli.train.options import (
     Encoder,
@@ -52,12 +52,12 @@ class RetrieverSplits:
         ),
     ] = None
     test_split: Annotated[
-        str,
+        str | None,
         Parameter(
             help="Split on which to compare a sweep's models (default: test).",
             metavar="SPLIT",
         ),
-    ] = "test"
+    ] = None
 
     def load(self, folder: Path) -> tuple[Collection, Collection | None]:
         """Load the collection to learn from, and that of ``--dev``; None without ``--dev``."""
@@ -68,7 +68,7 @@ class RetrieverSplits:
 
     def load_test(self, folder: Path) -> Collection:
         """Load the collection that the retrievers of a sweep are compared on."""
-        return load_split(folder, self.test_split)
+        return load_split(folder, self.test_split or "test")
 
 
 @Parameter(name="*", group=TRAINING)
@@ -103,6 +103,13 @@ class RetrieverLearning:
         """Kinds of negatives to train with, each once."""
         kinds: list[Negatives] = self.negatives or ["in-batch"]
         return list(dict.fromkeys(kinds))
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether several retrievers are trained, and compared."""
+        from ranktilt.mitigation.retriever_sweep import sweep_alphas
+
+        return len(self.negative_kinds) > 1 or len(sweep_alphas(self.debias or ["0"], None)) > 1
 
     def training(self) -> RetrieverTraining:
         """Return how the first retriever learns; its α is 0."""
@@ -156,14 +163,14 @@ def retriever(
     splits: RetrieverSplits = RetrieverSplits(),
     learning: RetrieverLearning = RetrieverLearning(),
     budget: Annotated[
-        float,
+        float | None,
         Parameter(
             help="Points of nDCG@10 that levelling may cost in a sweep (default: 1).",
             metavar="X",
             group=TRAINING,
             converter=percentage,
         ),
-    ] = 1.0,
+    ] = None,
     results: Output = Output(),
 ) -> None:
     """Fine-tune an encoder into a retriever, on the train split.
@@ -184,10 +191,12 @@ def retriever(
     from ranktilt.training.retriever import train_retriever
 
     results.check(collection)
+    if not learning.is_sweep:
+        _refuse_options_of_sweeps(budget, splits, results)
     training = learning.training()
     loaded, dev = splits.load(collection)
     alphas = learning.alphas(loaded, training)
-    if len(alphas) == len(learning.negative_kinds) == 1:
+    if not learning.is_sweep:
         training = replace(training, alpha=alphas[0])
         trained = train_retriever(loaded, learning.base_model, output, options=training, dev=dev)
         note(summary(trained, collection, loaded, "dense"))
@@ -200,8 +209,12 @@ def retriever(
         training=training,
         # A margin in ranks is a text, which the sweep refuses before it trains (`check_limits`).
         margin=statistics.margin,  # type: ignore[arg-type]
-        budget=budget,
+        budget=SweepOptions.budget if budget is None else budget,
+        ties=statistics.ties,
+        test=statistics.test,
+        correction=statistics.correction,
         resamples=statistics.resamples,
+        seed=statistics.seed,
     )
     tested = splits.load_test(collection)
     bench, _ = retriever_sweep(loaded, tested, learning.base_model, output, options=sweep, dev=dev)
@@ -209,3 +222,18 @@ def retriever(
     path = output / "bench.json"
     results.deliver(bench, {path: bench.to_json})
     note(f"Next: {shlex.join(['ranktilt', 'report', str(path), '-o', str(output / 'bench.html')])}")
+
+
+def _refuse_options_of_sweeps(
+    budget: float | None, splits: RetrieverSplits, results: Output
+) -> None:
+    """Refuse options of the comparison of retrievers where a single one is trained."""
+    unread = {
+        "--budget": budget,
+        "--test-split": splits.test_split,
+        "--json": results.json,
+        "--format": results.format != "table",
+    }
+    reason = "only a sweep compares retrievers; give several --debias or --negatives, or omit it"
+    options.refuse_unread(unread, reason)
+    refuse_assigned_statistics(reason)
