@@ -112,17 +112,29 @@ def are_twins(collection: Collection, groups: Groups, pair: Pair, relevant: pl.D
     return bool(is_one_pair.all())
 
 
-def _without_rest(pair: Any, groups: Groups) -> Any:
+def _check_pairs(pairs: Iterable[Any]) -> None:
+    """Refuse anything but pairs of names."""
+    for pair in pairs:
+        # A string of two letters would pass for a pair.
+        is_pair = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
+        if not is_pair or not all(isinstance(name, str) for name in pair):
+            raise UserError(
+                f"expected pairs of two groups, such as [('human', 'llm')], got {pair!r}"
+            )
+
+
+def _without_rest(pair: Pair, groups: Groups) -> Pair:
     """Return a pair of a group and ``rest`` with the name of the other group for ``rest``.
 
     This is for collections with two groups; other pairs, and those that `choose_pairs` will refuse,
     are returned as they are.
     """
-    if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
+    if len(groups.names) != 2 or set(pair) <= {REST}:
         return pair
     index = groups.index(next(name for name in pair if name != REST))
     other_index = 1 - index
-    return tuple(groups.names[other_index if name == REST else index] for name in pair)
+    a, b = (groups.names[other_index if name == REST else index] for name in pair)
+    return a, b
 
 
 def _remedy(groups: Groups) -> str:
