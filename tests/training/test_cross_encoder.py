@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ranktilt.data.files import sha256
+from ranktilt.data.loading.assemble import unjudged_collection
 from ranktilt.data.loading.load import load
 from ranktilt.errors import UserError
 from ranktilt.training.batches import BatchSampler, EpochRows, Rows
@@ -21,7 +22,7 @@ from ranktilt.training.cross_encoder import epoch_rows, train_cross_encoder
 from ranktilt.training.model import cut_texts, disable_dropout, new_cross_encoder, require_encoder
 from ranktilt.training.options import RerankerTraining, TrainedModel
 from ranktilt.training.trainer import last_checkpoint
-from ranktilt.training.training_set import reranker_set
+from ranktilt.training.training_set import TrainingSet, reranker_set
 from tests.rankers.tiny import with_weights, write_json
 from tests.rankers.tiny_rerankers import change
 from tests.refusals import refused
@@ -262,16 +263,26 @@ def epoch_of(sizes: list[tuple[int, int]] = SIZES, **options: Any) -> EpochRows:
     """Each query has documents of its own, of any length: its positives, then its negatives."""
     starts = np.cumsum([0, *map(sum, sizes)])
     middles = [start + good for start, (good, _) in zip(starts, sizes, strict=False)]
-    learned = SimpleNamespace(
-        queries=[f"q{number}" for number in range(len(sizes))],
-        texts=["d" * length for length in np.random.default_rng(1).integers(5, 200, starts[-1])],
-        positives=[
+    lengths = np.random.default_rng(1).integers(5, 200, starts[-1])
+    names = [f"q{number}" for number in range(len(sizes))]
+    documents = pl.DataFrame({"id": ["d"], "text": ["text"], "source": ["human"]})
+    queries = pl.DataFrame({"id": names, "text": names})
+    learned = TrainingSet(
+        subset=unjudged_collection(documents, queries, {}),
+        texts=["d" * length for length in lengths],
+        positives=tuple(
             np.arange(start, middle) for start, middle in zip(starts, middles, strict=False)
-        ],
-        negatives=[
+        ),
+        negatives=tuple(
             (np.arange(middle, stop),) * good
             for middle, stop, (good, _) in zip(middles, starts[1:], sizes, strict=True)
-        ],
+        ),
+        barred=(),
+        twins=np.arange(starts[-1]),
+        twin_source=None,
+        twin_count=0,
+        skipped_queries=0,
+        skipped_positives=0,
     )
     return epoch_rows(
         learned, RerankerTraining(**{"negatives_per_positive": 3, "batch": 16, **options}), None

@@ -274,7 +274,7 @@ def _split_words(
 
 
 def _model_text_words(together: SourceEffect) -> str:
-    """Say what a text by a model gains or loses: ``x lifts model text by 8.1 ranks [4.1, 7.9]``."""
+    """Say what a text by a model gains or loses: ``x lifts model text by 8.1 ranks [7.0, 9.2]``."""
     is_down, is_cited = together.value < 0, together.estimand == CITED
     verb = "pushes model text down by" if is_down else "lifts model text by"
     if is_cited:
