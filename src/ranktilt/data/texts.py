@@ -25,6 +25,9 @@ from ranktilt.errors import UserError
 
 DOCUMENTS_AT_ONCE = 8_192
 """Number of documents whose texts are processed together."""
+TEXTS_A_BLOCK = 1_024
+"""Number of texts that a thread processes at a time, so that small collections have work for all.
+"""
 LARGE_BYTES = 32 << 20
 """Number of bytes from which texts are kept in a file: 32 MiB."""
 _BYTES = ".bytes"
@@ -117,10 +120,10 @@ def by_blocks(make: Callable[[pl.Series], pl.Series], texts: pl.Series) -> pl.Se
 
     No more texts are in memory than a few blocks. `make` returns a value for each text.
     """
-    starts = range(0, max(len(texts), 1), DOCUMENTS_AT_ONCE)
+    starts = range(0, max(len(texts), 1), TEXTS_A_BLOCK)
 
     def make_block(start: int) -> pl.Series:
-        values = make(texts.slice(start, DOCUMENTS_AT_ONCE))
+        values = make(texts.slice(start, TEXTS_A_BLOCK))
         release_texts()
         return values
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,7 +26,7 @@ from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
 from ranktilt.data.faults.trimmed_texts import cut_at, title_prefixed
 from ranktilt.data.faults.twin_likeness import ALIKE_TEXTS, IDENTICAL_TEXTS, twin_likeness
 from ranktilt.data.text import quality
-from ranktilt.data.texts import DOCUMENTS_AT_ONCE
+from ranktilt.data.texts import TEXTS_A_BLOCK, release_texts
 from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
@@ -235,18 +236,26 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
 def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of `_TEXT_FLAGS` for each text, whether it is empty, and two hashes.
 
-    A few texts are examined at a time.
+    A few blocks of texts are examined at a time, in threads.
     """
     frames, examined_count = list[pl.DataFrame](), 0
-    for block in docs.iter_slices(DOCUMENTS_AT_ONCE) if docs.height else [docs]:
-        text = block["text"].str.strip_chars()
-        flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
-        # Texts are compared by two hashes of 64 bits, so that not all texts are in memory together.
-        hashes = {"hash": text.hash(0), "hash_again": text.hash(1)}
-        frames.append(pl.DataFrame({**flags, **hashes, "empty": text == ""}))
-        examined_count += block.height
-        report("examining texts", examined_count, docs.height)
+    blocks = list(docs.iter_slices(TEXTS_A_BLOCK)) if docs.height else [docs]
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        for frame in pool.map(_flags_of_block, blocks):
+            frames.append(frame)
+            examined_count += frame.height
+            report("examining texts", examined_count, docs.height)
     return pl.concat(frames)
+
+
+def _flags_of_block(docs: pl.DataFrame) -> pl.DataFrame:
+    """Return what `_text_flags` returns, for a block of documents."""
+    text = docs["text"].str.strip_chars()
+    flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
+    # Texts are compared by two hashes of 64 bits, so that not all texts are in memory together.
+    hashes = {"hash": text.hash(0), "hash_again": text.hash(1)}
+    release_texts()
+    return pl.DataFrame({**flags, **hashes, "empty": text == ""})
 
 
 class _Twins:

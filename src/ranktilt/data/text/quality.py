@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.data.texts import by_blocks
+
 NEAR_IDENTICAL = 0.95
 """Jaccard similarity of term sets from which twins count as near-identical."""
 
@@ -318,7 +320,7 @@ def query_word_shares(
     # A text is read once, whatever the number of its queries.
     distinct_rows, row_of_pair = np.unique(text_rows, return_inverse=True)
     query_terms = distinct_terms(queries)
-    text_terms = distinct_terms(texts.gather(distinct_rows))
+    text_terms = by_blocks(distinct_terms, texts.gather(distinct_rows))
     shares = np.full(len(query_rows), np.nan)
     for start in range(0, len(query_rows), _PAIRS_AT_ONCE):
         block = slice(start, start + _PAIRS_AT_ONCE)
