@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any
 from weakref import WeakSet
 
@@ -37,6 +38,8 @@ _ENDS = ".ends"
 
 _mapped_files = WeakSet[mmap.mmap]()
 """Files of texts that are mapped into memory now."""
+_mapping = Lock()
+"""Held while `_mapped_files` changes or is read: one thread may load while another one reads."""
 
 TextBlocks = Iterable[Mapping[str, pl.Series]]
 """Blocks of a few rows, each with its columns of texts by their names."""
@@ -107,7 +110,8 @@ def _mapped_column(path: Path) -> pl.Series:
     data = np.empty(0, dtype=np.uint8)
     if ends[-1]:  # an empty file cannot be mapped
         data = np.memmap(f"{path}{_BYTES}", dtype=np.uint8, mode="r")
-        _mapped_files.add(data.base)  # type: ignore[arg-type]
+        with _mapping:
+            _mapped_files.add(data.base)  # type: ignore[arg-type]
     # A column of strings in Arrow is the ends of its texts and their bytes. The files are freed
     # with the last table that has a part of the column.
     buffers = [None, ends, data]
@@ -137,7 +141,9 @@ def release_texts() -> None:
     Work that reads every text once calls this as it goes. Otherwise the process would seem to hold
     all of them until another process needs the memory.
     """
-    for mapped_file in list(_mapped_files):
+    with _mapping:
+        mapped_files = list(_mapped_files)
+    for mapped_file in mapped_files:
         _release(mapped_file)
 
 

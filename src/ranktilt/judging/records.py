@@ -58,6 +58,21 @@ class Estimate(NamedTuple):
 # ---- agreement -----------------------------------------------------------------------------------
 
 
+class _CorrectedTest:
+    """What results of a test share whose p is corrected for several tests."""
+
+    p_corrected: float
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the difference is shown: corrected p < .05."""
+        return self.p_corrected < ALPHA
+
+    def derived(self) -> dict[str, Any]:
+        """Return whether the difference is shown."""
+        return {"is_shown": self.is_shown}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
     """Agreement of one judge with human grades, over some of the pairs that both graded."""
@@ -114,7 +129,7 @@ class GradeCount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeComparison:
+class JudgeComparison(_CorrectedTest):
     """Difference between two judges' agreement with humans.
 
     κ is over pairs that humans and both judges graded, τ over systems and queries of both judges.
@@ -140,15 +155,6 @@ class JudgeComparison:
     """p of no difference; below .05 exactly if the interval excludes 0."""
     p_corrected: float
     """The same, corrected for all pairs of judges with this statistic and measure."""
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the difference is shown: corrected p < .05."""
-        return self.p_corrected < ALPHA
-
-    def derived(self) -> dict[str, Any]:
-        """Return whether the difference is shown."""
-        return {"is_shown": self.is_shown}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +376,7 @@ class ConfidenceBin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnsureTilt:
+class UnsureTilt(_CorrectedTest):
     """The tilt of the grades that a judge is least sure of, compared with the tilt of the rest."""
 
     a: str
@@ -400,15 +406,6 @@ class UnsureTilt:
     """Number of twins, or of grades."""
     queries: int
     """Number of their queries."""
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the difference is shown: corrected p < .05."""
-        return self.p_corrected < ALPHA
-
-    def derived(self) -> dict[str, Any]:
-        """Return whether the difference is shown."""
-        return {"is_shown": self.is_shown}
 
 
 @dataclass(frozen=True, kw_only=True)
