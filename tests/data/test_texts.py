@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ranktilt.data.texts import mapped_texts
+from ranktilt.data.loading.assemble import unjudged_collection
+from ranktilt.data.texts import TEXTS_A_BLOCK, by_blocks, mapped_texts, release_texts
 
 TEXTS = ["one", "", "drei Wörter hier", "日本語", "x" * 100_000]
 
@@ -58,3 +59,26 @@ def test_files_are_given_back_with_the_last_table_that_holds_them(tmp_path: Path
     del part
     gc.collect()
     assert mapped(tmp_path) == 0
+
+
+@pytest.mark.parametrize("count", [0, 1, TEXTS_A_BLOCK, TEXTS_A_BLOCK + 1])
+def test_blocks_of_texts_give_what_all_texts_give(count: int) -> None:
+    texts = pl.Series("text", [f"text {'x' * (number % 7)}" for number in range(count)], pl.String)
+    lengths = by_blocks(lambda block: block.str.len_bytes(), texts)
+    assert lengths.to_list() == texts.str.len_bytes().to_list()
+
+
+def test_released_texts_are_read_again() -> None:
+    texts = mapped_texts(lambda: [{"text": pl.Series(["first", "ü" * 5_000])}])["text"]
+    release_texts()
+    assert texts.to_list() == ["first", "ü" * 5_000]
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "ranked"),
+    [("", "plain", "plain"), ("", " wide ", "wide"), ("Title", "plain", "Title plain")],
+)
+def test_ranked_text_is_title_and_text(title: str, text: str, ranked: str) -> None:
+    docs = pl.DataFrame({"id": ["a", "b"], "title": ["", title], "text": ["other", text]})
+    collection = unjudged_collection(docs, pl.DataFrame({"id": ["q"], "text": ["word"]}), {})
+    assert collection.texts().to_list() == ["other", ranked]
