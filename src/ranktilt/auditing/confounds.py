@@ -16,11 +16,12 @@ import polars as pl
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.null_distributions.twins import TwinPairs
 from ranktilt.data.collection import Collection
+from ranktilt.data.faults.text_flags import text_flags
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.runs.run import Run
 from ranktilt.data.text.features import query_word_share
-from ranktilt.data.text.quality import cut_off, identical, opening, words
-from ranktilt.data.texts import DOCUMENTS_AT_ONCE, by_blocks, release_texts
+from ranktilt.data.text.quality import identical
+from ranktilt.data.texts import DOCUMENTS_AT_ONCE, release_texts
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 """Confounds that have a value for each group; all others have a share of the pairs of twins."""
@@ -99,26 +100,18 @@ def _members(groups: Groups, twins: TwinPairs) -> list[npt.NDArray[np.bool_]]:
 
 def _text_confounds(collection: Collection, groups: Groups, twins: TwinPairs) -> list[Confound]:
     """Compare the texts of both groups, and the two texts of each pair of twins."""
-    text = collection.docs["text"]
     members = _members(groups, twins)
-    word_counts = by_blocks(words, text).to_numpy().astype(np.float64)
+    flags = text_flags(collection)
+    word_counts = flags["words"].to_numpy().astype(np.float64)
     differences = [_compare_means("words", twins, word_counts, members)]
     if collection.qrels.height:
         differences.append(_compare_means("query words", twins, query_words(collection), members))
-    for name, has_property_of_texts in (
-        ("cut-off endings", cut_off),
-        ("boilerplate openings", _has_opening),
-    ):
-        has_property = by_blocks(has_property_of_texts, text).to_numpy().astype(np.float64)
+    for name, column in (("cut-off endings", "cut_off"), ("boilerplate openings", "opening")):
+        has_property = flags[column].to_numpy().astype(np.float64)
         differences.append(_compare_means(name, twins, has_property, members))
     if len(twins.rows):
         differences += _likenesses(collection, twins)
     return differences
-
-
-def _has_opening(text: pl.Series) -> pl.Series:
-    """Return whether each text begins with words of a chat model."""
-    return opening(text).is_not_null()
 
 
 def _compare_means(

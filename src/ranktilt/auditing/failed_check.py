@@ -40,7 +40,8 @@ def _voiding_faults(
     pairs = [pair for pair in audit.pairs if all_sources.issuperset(pair)]
     for reference in dict.fromkeys(a for a, _ in pairs):
         sources = tuple(b for a, b in pairs if a == reference)
-        for row in find_faults(collection, reference, sources, limits=limits):
+        rows = find_faults(collection, reference, sources, limits=limits, voiding_only=True)
+        for row in rows:
             if row.verdict == "void":
                 yield VoidingFault(
                     name=row.name, source=row.source, value=row.shown_value, limit=row.limit

@@ -42,7 +42,7 @@ _TIE_SEED = b"ranktilt-tie-0"
 _MISSING_SOURCES = ("", "nan")
 """Values that name no source: an empty one, and what pandas writes for a missing value."""
 _DOCUMENT_KEYS = frozenset(
-    {"groups", "ids", "origin_codes", "sources", "terms", "texts", "tie_keys"}
+    {"groups", "ids", "origin_codes", "sources", "terms", "text flags", "texts", "tie_keys"}
 )
 """Keys of `Collection.memo` for values that depend on the documents alone.
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -23,6 +23,10 @@ import polars as pl
 from ranktilt.data.cache import cache_folder
 from ranktilt.data.files import cannot_write
 from ranktilt.errors import UserError
+from ranktilt.progress import report
+
+Rows = TypeVar("Rows", pl.Series, pl.DataFrame)
+"""A column with a value for each text, or a table with a row for each text."""
 
 DOCUMENTS_AT_ONCE = 8_192
 """Number of documents whose texts are processed together."""
@@ -119,20 +123,40 @@ def _mapped_column(path: Path) -> pl.Series:
     return pl.Series(array).alias(path.name)
 
 
-def by_blocks(make: Callable[[pl.Series], pl.Series], texts: pl.Series) -> pl.Series:
+def by_blocks(make: Callable[[pl.Series], Rows], texts: pl.Series, task: str = "") -> Rows:
     """Apply a function of texts to blocks of them, in threads, and join what it returns.
 
-    No more texts are in memory than a few blocks. `make` returns a value for each text.
+    No more texts are in memory than a few blocks.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a value for each text: a column, or a row of a table.
+    texts : polars.Series
+        The texts.
+    task : str, optional
+        Name of the work, whose progress is reported; by default no progress is reported.
+
+    Returns
+    -------
+    polars.Series or polars.DataFrame
+        What `make` returns, for all texts in their order.
     """
     starts = range(0, max(len(texts), 1), TEXTS_A_BLOCK)
 
-    def make_block(start: int) -> pl.Series:
+    def make_block(start: int) -> Rows:
         values = make(texts.slice(start, TEXTS_A_BLOCK))
         release_texts()
         return values
 
+    blocks, examined_count = list[Rows](), 0
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        return pl.concat(list(pool.map(make_block, starts)))
+        for block in pool.map(make_block, starts):
+            blocks.append(block)
+            examined_count += len(block)
+            if task:
+                report(task, examined_count, len(texts))
+    return pl.concat(blocks)
 
 
 def release_texts() -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,11 +22,11 @@ import polars as pl
 
 from ranktilt.data.collection import POOL, Collection
 from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
+from ranktilt.data.faults.text_flags import text_flags
 from ranktilt.data.faults.trimmed_texts import cut_at, title_prefixed
 from ranktilt.data.faults.twin_likeness import ALIKE_TEXTS, IDENTICAL_TEXTS, twin_likeness
-from ranktilt.data.text import quality
-from ranktilt.data.texts import TEXTS_A_BLOCK, release_texts
-from ranktilt.progress import report
+from ranktilt.data.text.quality import script
+from ranktilt.data.texts import by_blocks
 
 Verdict = Literal["ok", "warning", "void"]
 """What a fault means for the comparison: nothing, a warning, or that it is void."""
@@ -148,6 +147,7 @@ def find_faults(
     *,
     limits: CheckLimits = LIMITS,
     examples: int = 3,
+    voiding_only: bool = False,
 ) -> tuple[FaultRow, ...]:
     """Count the faults of each source's texts and pairs, of the judgments and of the queries.
 
@@ -163,6 +163,8 @@ def find_faults(
         Limits beyond which a fault voids the comparison.
     examples : int, optional
         Most ids to name in a row.
+    voiding_only : bool, optional
+        Whether to count only faults that can void the comparison, which takes less time.
 
     Returns
     -------
@@ -178,51 +180,50 @@ def find_faults(
         Documents that were not chosen for rewriting (column ``pool``) do not lack a twin, unless
         they are relevant to a query.
     """
-    documents = _examined_documents(collection)
+    documents = _examined_documents(collection, voiding_only=voiding_only)
     rows = list[FaultRow]()
     for source in sources:
         twins = _Twins(documents, reference, source, limits=limits, examples=examples)
         if reference:
-            rows += _faults_of_twins(twins, collection)
+            rows += _faults_of_twins(twins, collection, voiding_only=voiding_only)
         else:
             rows += _faults_of_texts(twins, None)
-    rows.append(_dangling_judgments(collection, examples))
-    rows.append(_repeated_queries(collection, examples))
+            rows += _repeated_or_empty_texts(twins)
+    if not voiding_only:
+        rows.append(_dangling_judgments(collection, examples))
+        rows.append(_repeated_queries(collection, examples))
     return tuple(rows)
 
 
-_TEXT_FLAGS = {
-    "opening": lambda text: quality.opening(text).is_not_null(),
-    "refusal": quality.refusal,
-    "cut_off": quality.cut_off,
-    "script": quality.script,
-    "words": quality.words,
-}
-"""Functions that examine texts, by the name of the column that they make."""
-
-
-def _examined_documents(collection: Collection) -> pl.DataFrame:
-    """Return every document with the columns of `_TEXT_FLAGS`, and with further ones.
+def _examined_documents(collection: Collection, *, voiding_only: bool) -> pl.DataFrame:
+    """Return every document with the columns of `text_flags`, and with further ones.
 
     - ``row``: its row in the collection
     - ``outside``: whether it was not chosen for rewriting (`POOL`)
-    - ``copy``: whether it has the text of an earlier document of its source
-    - ``prefixed``: whether its text begins with its title
     - ``relevant``: whether it is relevant to any query
+
+    Unless only faults are asked for that can void a comparison, also:
+
+    - ``copy``: whether it has the text of an earlier document of its source
+    - ``script``: the script of most of its letters
+    - ``prefixed``: whether its text begins with its title
     - ``limit``: number of words at which the texts of its source stop; null if they do not stop
     - ``cut``: whether it has exactly that many words
     """
     has_pool = collection.docs.schema.get(POOL) == pl.Boolean
     outside = ~pl.col(POOL).fill_null(True) if has_pool else pl.lit(False)
-    docs = collection.docs.select("id", "title", "text", "source", "origin", outside=outside)
-    docs = pl.concat([docs, _text_flags(docs)], how="horizontal").with_row_index("row")
-    copy = ~pl.col("empty") & ~pl.struct("source", "hash", "hash_again").is_first_distinct()
+    docs = collection.docs.select("id", "title", "source", "origin", outside=outside)
+    docs = pl.concat([docs, text_flags(collection)], how="horizontal").with_row_index("row")
     relevant_ids = collection.qrels.filter(pl.col("grade") > 0)["doc_id"]
+    docs = docs.with_columns(relevant=collection.ids.is_in(relevant_ids.implode()))
+    if voiding_only:
+        return docs
+    scripts_and_hashes = by_blocks(_script_and_hashes, collection.docs["text"])
+    docs = pl.concat([docs, scripts_and_hashes], how="horizontal")
+    copy = ~pl.col("empty") & ~pl.struct("source", "hash", "hash_again").is_first_distinct()
     docs = docs.with_columns(
-        copy=copy,
-        prefixed=title_prefixed(collection.docs).fill_null(False),
-        relevant=collection.ids.is_in(relevant_ids.implode()),
-    )
+        copy=copy, prefixed=title_prefixed(collection.docs).fill_null(False)
+    ).drop("hash", "hash_again")
     stated = docs.filter(pl.col("source").is_not_null())
     cuts = {
         source: cut_at(part["words"])
@@ -233,29 +234,18 @@ def _examined_documents(collection: Collection) -> pl.DataFrame:
     return docs.with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
 
 
-def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of `_TEXT_FLAGS` for each text, whether it is empty, and two hashes.
+def _script_and_hashes(text: pl.Series) -> pl.DataFrame:
+    """Return the script of each text, and two hashes by which equal texts are recognised.
 
-    A few blocks of texts are examined at a time, in threads.
+    With two hashes of 64 bits, texts are compared without all of them in memory together.
     """
-    frames, examined_count = list[pl.DataFrame](), 0
-    blocks = list(docs.iter_slices(TEXTS_A_BLOCK)) if docs.height else [docs]
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        for frame in pool.map(_flags_of_block, blocks):
-            frames.append(frame)
-            examined_count += frame.height
-            report("examining texts", examined_count, docs.height)
-    return pl.concat(frames)
-
-
-def _flags_of_block(docs: pl.DataFrame) -> pl.DataFrame:
-    """Return what `_text_flags` returns, for a block of documents."""
-    text = docs["text"].str.strip_chars()
-    flags = {name: flag(text) for name, flag in _TEXT_FLAGS.items()}
-    # Texts are compared by two hashes of 64 bits, so that not all texts are in memory together.
-    hashes = {"hash": text.hash(0), "hash_again": text.hash(1)}
-    release_texts()
-    return pl.DataFrame({**flags, **hashes, "empty": text == ""})
+    stripped = text.str.strip_chars()
+    columns = {
+        "script": script(stripped),
+        "hash": stripped.hash(0),
+        "hash_again": stripped.hash(1),
+    }
+    return pl.DataFrame(columns)
 
 
 class _Twins:
@@ -415,18 +405,23 @@ class _Twins:
         )
 
 
-def _faults_of_twins(twins: _Twins, collection: Collection) -> Iterator[FaultRow]:
-    """Count all faults of one source compared with the reference."""
+def _faults_of_twins(
+    twins: _Twins, collection: Collection, *, voiding_only: bool
+) -> Iterator[FaultRow]:
+    """Count the faults of one source compared with the reference."""
     pairs, limits = twins.pairs, twins.limits
     yield twins.missing_twins(limits.max_missing)
     yield from _faults_of_likeness(twins, collection)
     yield from _faults_of_texts(twins, limits)
+    if not voiding_only:
+        yield from _repeated_or_empty_texts(twins)
     yield _length_ratio(twins)
-    yield twins.pairs_with("script differs", pl.col("script") != pl.col("script_b"))
-    yield twins.uneven_trait("title prefixes", "prefixed")
-    yield twins.cut_texts()
-    has_title = pl.col("title").str.strip_chars() != ""
-    yield twins.pairs_with("shared titles", (pl.col("title") == pl.col("title_b")) & has_title)
+    if not voiding_only:
+        yield twins.pairs_with("script differs", pl.col("script") != pl.col("script_b"))
+        yield twins.uneven_trait("title prefixes", "prefixed")
+        yield twins.cut_texts()
+        has_title = pl.col("title").str.strip_chars() != ""
+        yield twins.pairs_with("shared titles", (pl.col("title") == pl.col("title_b")) & has_title)
     relevant_pair_count, one_sided = _one_sided_judgments(pairs, collection)
     yield twins.row(ONE_SIDED, one_sided, relevant_pair_count, limit=limits.max_one_sided)
 
@@ -451,7 +446,7 @@ def _faults_of_likeness(twins: _Twins, collection: Collection) -> Iterator[Fault
 
 
 def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[FaultRow]:
-    """Count the faults of a source's texts by themselves.
+    """Count the faults of a source's texts by themselves that can void a comparison.
 
     `limits` is None if the source is not compared with another, so that no fault voids anything.
     """
@@ -461,6 +456,10 @@ def _faults_of_texts(twins: _Twins, limits: CheckLimits | None) -> Iterator[Faul
     yield twins.texts_with("refusals", "refusal", limit=max_refusals)
     yield twins.texts_with("boilerplate openings", "opening", limit=max_boilerplate)
     yield twins.texts_with("cut-off endings", "cut_off", limit=max_cut_off)
+
+
+def _repeated_or_empty_texts(twins: _Twins) -> Iterator[FaultRow]:
+    """Count a source's empty texts, and those that repeat another one; they void nothing."""
     yield twins.texts_with("empty texts", "empty")
     yield twins.texts_with("duplicate texts", "copy")
 
