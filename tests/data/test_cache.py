@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ranktilt
 from ranktilt.data.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
-from ranktilt.data.inventory import CacheEntry, cache_contents, entries_of_model, remove
+from ranktilt.data.inventory import KINDS, CacheEntry, cache_contents, entries_of_model, remove
 from ranktilt.errors import UserError
 from tests.refusals import refused
 from tests.toy import no_room, write
@@ -323,3 +325,11 @@ def test_what_was_left_half_written_is_removed_with_its_empty_folder(full: Path)
     assert fresh.exists()
     assert not alone.parent.exists()
     assert names(cache_contents()) == ["bb", "aa", "cc", "dd", HUB]
+
+
+def test_every_folder_of_the_cache_is_listed() -> None:
+    used = set[str]()
+    for path in Path(ranktilt.__file__).parent.rglob("*.py"):
+        used |= set(re.findall(r'cache_folder\(\) / "(\w+)"', path.read_text(encoding="utf-8")))
+    assert {"embeddings", "facts", "lexical"} < used
+    assert used == set(KINDS)

@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ranktilt.data import texts as texts_module
 from ranktilt.data.loading.assemble import unjudged_collection
-from ranktilt.data.texts import TEXTS_A_BLOCK, by_blocks, mapped_texts, release_texts
+from ranktilt.data.texts import TEXTS_A_BLOCK, by_blocks, digest_of, mapped_texts, release_texts
 
 TEXTS = ["one", "", "drei Wörter hier", "日本語", "x" * 100_000]
 
@@ -82,3 +83,17 @@ def test_ranked_text_is_title_and_text(title: str, text: str, ranked: str) -> No
     docs = pl.DataFrame({"id": ["a", "b"], "title": ["", title], "text": ["other", text]})
     collection = unjudged_collection(docs, pl.DataFrame({"id": ["q"], "text": ["word"]}), {})
     assert collection.texts().to_list() == ["other", ranked]
+
+
+def test_digest_is_of_all_texts_however_they_lie_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts_module, "_TEXTS_A_HASH", 7)
+    texts = pl.Series([f"text {number} é" for number in range(20)])
+    parts = pl.concat([texts.slice(0, 9), texts.slice(9)], rechunk=False)
+    slice_of_more = pl.concat([pl.Series(["before"]), texts]).slice(1)
+    assert digest_of(texts) == digest_of(parts) == digest_of(slice_of_more)
+    changed = [
+        pl.concat([texts.slice(0, row), pl.Series(["x"]), texts.slice(row + 1)])
+        for row in range(20)
+    ]
+    assert len({digest_of(column) for column in (texts, *changed)}) == 21
+    assert digest_of(pl.Series(["ab", "c"])) != digest_of(pl.Series(["a", "bc"]))

@@ -21,6 +21,7 @@ from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.runs.run import Run
 from ranktilt.data.text.features import query_word_share
 from ranktilt.data.text.quality import identical
+from ranktilt.data.text_facts import stored_facts
 from ranktilt.data.texts import DOCUMENTS_AT_ONCE, release_texts
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
@@ -170,5 +171,17 @@ def query_words(collection: Collection) -> npt.NDArray[np.float64]:
     Title and text are read, as rankers do. Returns an array of the shape (n_docs,), with the mean
     over the queries that a document is relevant to; NaN for a document that is relevant to none.
     """
-    texts = pl.DataFrame({"id": collection.ids, "text": collection.texts()})
-    return query_word_share(texts, collection.queries, collection.qrels)
+
+    def find_shares() -> pl.DataFrame:
+        texts = pl.DataFrame({"id": collection.ids, "text": collection.texts()})
+        shares = query_word_share(texts, collection.queries, collection.qrels)
+        return pl.DataFrame({"share": shares})
+
+    tables = (
+        collection.docs.select("id"),
+        collection.queries.select("id", "text"),
+        collection.qrels.select("query_id", "doc_id", "grade"),
+    )
+    rows = [table.hash_rows().to_numpy().tobytes() for table in tables]
+    facts = stored_facts(collection, "query-words", find_shares, text="title+text", inputs=rows)
+    return facts["share"].to_numpy()

@@ -16,7 +16,13 @@ import polars as pl
 from ranktilt.data.formats.ids import id_texts, ids_of, require_frame, require_mapping, texts_of
 from ranktilt.data.formats.tables.columns import SCALARS, json_series, whole_or_fractions
 from ranktilt.data.labels.group_names import group_name
-from ranktilt.data.texts import DOCUMENTS_AT_ONCE, LARGE_BYTES, mapped_texts, release_texts
+from ranktilt.data.texts import (
+    DOCUMENTS_AT_ONCE,
+    LARGE_BYTES,
+    digest_of,
+    mapped_texts,
+    release_texts,
+)
 from ranktilt.errors import UserError, counted, shorten, unknown_name
 
 T = TypeVar("T")
@@ -42,7 +48,18 @@ _TIE_SEED = b"ranktilt-tie-0"
 _MISSING_SOURCES = ("", "nan")
 """Values that name no source: an empty one, and what pandas writes for a missing value."""
 _DOCUMENT_KEYS = frozenset(
-    {"groups", "ids", "origin_codes", "sources", "terms", "text flags", "texts", "tie_keys"}
+    {
+        "groups",
+        "ids",
+        "origin_codes",
+        "sources",
+        "terms",
+        "text bytes",
+        "text digest",
+        "text flags",
+        "texts",
+        "tie_keys",
+    }
 )
 """Keys of `Collection.memo` for values that depend on the documents alone.
 
@@ -239,8 +256,7 @@ class Collection:
         """Return title and text of each document, joined by a space."""
         if all(_is_text_alone(docs) for docs in self.docs.iter_slices(DOCUMENTS_AT_ONCE)):
             return self.docs["text"]  # large collections of passages need no second file
-        sizes = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum())
-        if sizes.sum_horizontal()[0] < LARGE_BYTES:
+        if self.text_bytes() < LARGE_BYTES:
             return self.docs.select(_JOINED_TEXT)["text"]
         return mapped_texts(self._joined_texts)["text"]
 
@@ -248,6 +264,27 @@ class Collection:
         """Yield title and text joined by a space, some thousand documents at a time."""
         for docs in self.docs.iter_slices(DOCUMENTS_AT_ONCE):
             yield docs.select(_JOINED_TEXT).to_dict()
+
+    def text_bytes(self) -> int:
+        """Return the number of bytes of all titles and texts."""
+        return self.memo("text bytes", self._text_bytes)
+
+    def _text_bytes(self) -> int:
+        """Compute `text_bytes`."""
+        sizes = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum())
+        return int(sizes.sum_horizontal()[0])
+
+    def text_digest(self, choice: str) -> bytes:
+        """Return a hash of all texts in the order of the documents; `choice` is that of `texts`.
+
+        Where no document has a title, the hashes of "title+text" and "text" are the same.
+        """
+        if choice not in TEXT_CHOICES:
+            raise unknown_name("text choice", choice, TEXT_CHOICES)
+        if choice != "title+text":
+            return self.memo(("text digest", choice), lambda: digest_of(self.docs[choice]))
+        has_title = (self.docs["title"] != "").any()
+        return (self.text_digest("title") if has_title else b"") + self.text_digest("text")
 
     def pairs(self, a: str, b: str) -> pl.DataFrame:
         """Return the twins, documents of two sources with the same origin.

@@ -22,7 +22,17 @@ ANSWERS = "llm"
 """Folder of stored answers of language models."""
 UNPACKED = "collections"
 """Folder of unpacked collections."""
-KINDS = ("embeddings", "pairs", "tokens", "lexical", "texts", ANSWERS, UNPACKED)
+KINDS = (
+    "embeddings",
+    "pairs",
+    "likelihoods",
+    "tokens",
+    "lexical",
+    "facts",
+    "texts",
+    ANSWERS,
+    UNPACKED,
+)
 """Folders of the cache; other files in it belong to other programs and are never touched."""
 STALE = 3600.0
 """Age in seconds from which no process is still writing a temporary file."""
@@ -39,7 +49,7 @@ class CacheEntry:
     kind: str
     """One of `KINDS`."""
     model: str
-    """Name of the model as users write it; empty for lexical entries."""
+    """Name of the model as users write it; empty for entries that no model made."""
     size: int
     """Bytes on disk."""
     last_use: float

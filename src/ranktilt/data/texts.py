@@ -6,6 +6,7 @@ texts in use take up memory.
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -33,6 +34,8 @@ DOCUMENTS_AT_ONCE = 8_192
 TEXTS_A_BLOCK = 1_024
 """Number of texts that a thread processes at a time, so that small collections have work for all.
 """
+_TEXTS_A_HASH = 2_048
+"""Number of texts that a thread hashes at a time."""
 LARGE_BYTES = 32 << 20
 """Number of bytes from which texts are kept in a file: 32 MiB."""
 _BYTES = ".bytes"
@@ -157,6 +160,25 @@ def by_blocks(make: Callable[[pl.Series], Rows], texts: pl.Series, task: str = "
             if task:
                 report(task, examined_count, len(texts))
     return pl.concat(blocks)
+
+
+def digest_of(texts: pl.Series) -> bytes:
+    """Return a hash of texts and their order."""
+    digest = hashlib.blake2b(digest_size=16)
+    parts = [texts.slice(start, _TEXTS_A_HASH) for start in range(0, len(texts), _TEXTS_A_HASH)]
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        for part_digest in pool.map(_digest_of_part, parts):
+            digest.update(part_digest)
+            release_texts()
+    return digest.digest()
+
+
+def _digest_of_part(texts: pl.Series) -> bytes:
+    """Return a hash of some texts."""
+    # Lengths say where each text ends: "ab", "c" is not "a", "bc".
+    digest = hashlib.blake2b(texts.str.len_bytes().to_numpy().tobytes(), digest_size=16)
+    digest.update(texts.str.join("").cast(pl.Binary).item())
+    return digest.digest()
 
 
 def release_texts() -> None:

@@ -147,36 +147,25 @@ class TestOnDisk:
         llm_docs = [{"id": f"x{n}", "text": text, "source": "llm"} for n, text in enumerate(TEXTS)]
         terms(collection_of(llm_docs, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
         assert len(tokenized) == 1
-        first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
-        with IndexFolder.from_texts(texts, "english").writing() as writer:
-            second = index._build(texts, "english", writer)
+        texts = collection(*TEXTS)
+        first = terms(texts, "english", "text")
+        with IndexFolder.from_collection(texts, "english", "text").writing() as writer:
+            second = index._build(pl.Series(TEXTS), "english", writer)
         assert counted(first) == counted(second)
         assert len(list(folder.iterdir())) == 1
 
-    def test_its_name_is_that_of_all_texts_however_they_lie_in_memory(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(indexfile, "_TEXTS_A_HASH", 7)
-        all_texts = pl.Series([f"text {n} é" for n in range(20)])
-        parts = pl.concat([all_texts.slice(0, 9), all_texts.slice(9)], rechunk=False)
-        longer = pl.concat([pl.Series(["before"]), all_texts]).slice(1)
-        assert (
-            len(
-                {
-                    IndexFolder.from_texts(texts, "english").path
-                    for texts in (all_texts, parts, longer)
-                }
-            )
-            == 1
-        )
-        others = [
-            pl.concat([all_texts.slice(0, n), pl.Series(["x"]), all_texts.slice(n + 1)])
-            for n in range(20)
-        ]
-        assert (
-            len({IndexFolder.from_texts(texts, "english").path for texts in (all_texts, *others)})
-            == 21
-        )
+    def test_folder_is_named_by_all_texts_that_are_indexed(self) -> None:
+        def folder_of(documents: list[dict[str, str]], text: str) -> Path:
+            rows = [{"id": f"d{n}", **document} for n, document in enumerate(documents)]
+            return IndexFolder.from_collection(
+                collection_of(rows, {"q": "red"}, {"q": {"d0": 1}}), "english", text
+            ).path
+
+        documents = [{"title": "red", "text": "a fox"}, {"title": "", "text": "a hen"}]
+        other_title = [{**documents[0], "title": "blue"}, documents[1]]
+        assert folder_of(documents, "text") == folder_of(other_title, "text")
+        assert folder_of(documents, "title+text") != folder_of(other_title, "title+text")
+        assert len({folder_of(documents, text) for text in ("title", "text", "title+text")}) == 3
 
 
 class TestWhatGoesWrong:

@@ -6,6 +6,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.quality import cut_off, opening, refusal, words
+from ranktilt.data.text_facts import stored_facts
 from ranktilt.data.texts import by_blocks
 
 
@@ -21,7 +22,11 @@ def text_flags(collection: Collection) -> pl.DataFrame:
     - ``empty``: whether it is empty
     """
     text = collection.docs["text"]
-    return collection.memo("text flags", lambda: by_blocks(_flags, text, "examining texts"))
+
+    def find() -> pl.DataFrame:
+        return by_blocks(_flags, text, "examining texts")
+
+    return collection.memo("text flags", lambda: stored_facts(collection, "flags", find))
 
 
 def _flags(text: pl.Series) -> pl.DataFrame:

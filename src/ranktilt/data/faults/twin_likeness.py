@@ -13,6 +13,7 @@ import polars as pl
 
 from ranktilt.data.collection import Collection
 from ranktilt.data.text.quality import NEAR_IDENTICAL, identical, jaccard
+from ranktilt.data.text_facts import stored_facts
 
 Ints = npt.NDArray[np.int64]
 
@@ -41,9 +42,16 @@ def twin_likeness(collection: Collection, rows: Ints, near: float = NEAR_IDENTIC
     # asked for.
     distinct_pairs, pair_index = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
     first, second = pl.Series(distinct_pairs[:, 0]), pl.Series(distinct_pairs[:, 1])
-    pairs_hash = hashlib.blake2b(distinct_pairs.tobytes(), digest_size=16).digest()
-    key = "similarity of twins", pairs_hash
-    similarity = collection.memo(key, lambda: jaccard(text.gather(first), text.gather(second)))
+    pair_bytes = distinct_pairs.astype("<i8").tobytes()
+
+    def find_similarity() -> pl.DataFrame:
+        return pl.DataFrame({"similarity": jaccard(text.gather(first), text.gather(second))})
+
+    facts = collection.memo(
+        ("similarity of twins", hashlib.blake2b(pair_bytes, digest_size=16).digest()),
+        lambda: stored_facts(collection, "similarity", find_similarity, inputs=[pair_bytes]),
+    )
+    similarity = facts["similarity"].to_numpy()
     is_identical = identical(text.gather(first), text.gather(second)).to_numpy()
     likeness = np.where(similarity >= near, ALIKE_TEXTS, DIFFERENT_TEXTS)
     likeness[is_identical] = IDENTICAL_TEXTS

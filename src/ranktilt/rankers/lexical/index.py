@@ -77,10 +77,10 @@ def terms(collection: Collection, analyzer_name: str, text: str) -> Terms:
         times_slower = _NLTK_TIMES if analyzer_name == "paper" else 1
         size = _bytes(texts)
         if size >= index_files_from(LARGE // times_slower):
-            return _from_disk(texts, analyzer_name)
+            return _from_disk(collection, analyzer_name, text)
         if size >= STORED // times_slower:
             with suppress(UserError, OSError):  # the cache is full, or may not be written
-                return _from_disk(texts, analyzer_name)
+                return _from_disk(collection, analyzer_name, text)
         return _build(texts, analyzer_name)
 
     return collection.memo(("terms", analyzer_name, text), build)
@@ -91,15 +91,15 @@ def _bytes(texts: pl.Series) -> int:
     return int(texts.str.len_bytes().cast(pl.Int64).sum())
 
 
-def _from_disk(texts: pl.Series, analyzer_name: str) -> Terms:
+def _from_disk(collection: Collection, analyzer_name: str, text: str) -> Terms:
     """Return the index from its folder, or build it there."""
-    folder = IndexFolder.from_texts(texts, analyzer_name)
+    folder = IndexFolder.from_collection(collection, analyzer_name, text)
     stored = folder.read()
     if stored is not None:
         vocabulary = Vocabulary(analyzer(analyzer_name), stored.terms)
         return Terms(table=stored.table, vocabulary=vocabulary)
     with folder.writing() as writer:
-        return _build(texts, analyzer_name, writer)
+        return _build(collection.texts(text), analyzer_name, writer)
 
 
 def _build(texts: pl.Series, analyzer_name: str, writer: IndexWriter | None = None) -> Terms:

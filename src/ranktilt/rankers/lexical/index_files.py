@@ -8,7 +8,6 @@ import shutil
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -22,8 +21,8 @@ import orjson
 import polars as pl
 
 from ranktilt.data.cache import cache_folder
+from ranktilt.data.collection import Collection
 from ranktilt.data.files import cannot_write
-from ranktilt.data.texts import release_texts
 from ranktilt.errors import DataWarning
 
 Array = npt.NDArray[Any]
@@ -33,8 +32,6 @@ _NO_ROWS = np.empty(0, dtype=np.int32)
 PostingPart = tuple[npt.NDArray[np.int32], Array]
 """Documents, and how often each of them holds the term."""
 
-_TEXTS_A_HASH = 16_384
-"""Texts to hash at a time."""
 _CODE = (
     "data/text/analyzers.py",
     "rankers/lexical/index.py",
@@ -121,22 +118,21 @@ class IndexFolder:
     """Path of the folder."""
 
     @classmethod
-    def from_texts(cls, texts: pl.Series, analyzer_name: str) -> IndexFolder:
-        """Return the folder for texts, an analyzer, the installed packages, and this code."""
+    def from_collection(cls, collection: Collection, analyzer_name: str, text: str) -> IndexFolder:
+        """Return the folder for texts, an analyzer, the installed packages, and this code.
+
+        `text` says which of title and text is indexed (`Collection.texts`).
+        """
         digest = hashlib.blake2b(
-            f"{analyzer_name} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16
+            f"{analyzer_name} {pl.__version__} {version('PyStemmer')}".encode(),
+            digest_size=16,
         )
         # Without NLTK the index is not built either, and the analyzer says what is missing.
         with suppress(PackageNotFoundError):
             digest.update(version("nltk").encode() if analyzer_name == "paper" else b"")
         for name in _CODE:
             digest.update(package_files("ranktilt").joinpath(*name.split("/")).read_bytes())
-        starts = range(0, len(texts), _TEXTS_A_HASH)
-        parts = [texts.slice(start, _TEXTS_A_HASH) for start in starts]
-        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            for part_digest in pool.map(_digest, parts):
-                digest.update(part_digest)
-                release_texts()
+        digest.update(collection.text_digest(text))
         return cls(path=cache_folder() / "lexical" / digest.hexdigest())
 
     def read(self) -> StoredIndex | None:
@@ -191,14 +187,6 @@ class IndexWriter:
             os.replace(folder, self.target.path)
         stored = self.target.read()
         return draft.in_memory() if stored is None else stored.table
-
-
-def _digest(texts: pl.Series) -> bytes:
-    """Return a hash of texts."""
-    # Lengths say where each text ends: "ab", "c" is not "a", "bc".
-    digest = hashlib.blake2b(texts.str.len_bytes().to_numpy().tobytes(), digest_size=16)
-    digest.update(texts.str.join("").cast(pl.Binary).item())
-    return digest.digest()
 
 
 def _save(file: Path, array: Array) -> None:
