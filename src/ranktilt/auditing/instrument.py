@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from ranktilt.auditing.audit import audit
 from ranktilt.data.collection import Collection
@@ -101,6 +100,8 @@ def check_instrument(
             raise UserError(
                 f"{ranker!r} cannot be tested: name a ranker that ranks the collection itself"
             )
+    from scipy import stats  # imported on use: it takes half a second
+
     rows = []
     for ranker in rankers:
         run = ranker.rank(collection)

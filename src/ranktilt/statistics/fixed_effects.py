@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from ranktilt.statistics.regression import clustered_errors
 from ranktilt.statistics.two_way import sums
@@ -53,7 +53,7 @@ class WithinFit:
         their standard errors, and the half-widths of their 95 % intervals, each of shape (n_sums,).
         """
         errors = clustered_errors(self.added @ weights.T, self.query, self.origin)
-        factor = float(stats.t.ppf(0.975, max(self.freedom, 1)))
+        factor = float(special.stdtrit(max(self.freedom, 1), 0.975))
         return weights @ self.coefficients, errors, factor * errors
 
     def p(self, column: int) -> float:

@@ -13,7 +13,7 @@ from math import factorial
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -117,7 +117,7 @@ def _half_widths(added: Floats, first: Ints, second: Ints) -> Floats:
     """
     # A kind with a single cluster does not count.
     counts = [count for count in (len(np.unique(first)), len(np.unique(second))) if count > 1]
-    quantile = stats.t.ppf(0.975, min(counts, default=2) - 1)
+    quantile = float(special.stdtrit(min(counts, default=2) - 1, 0.975))
     half_widths: Floats = quantile * clustered_errors(added, first, second)
     return half_widths
 
@@ -268,7 +268,7 @@ def ratio_of_means(above: Floats, below: Floats, first: Ints, second: Ints) -> R
     numerator, denominator = table.mean(axis=0).tolist()
     covariance = _covariance((table - table.mean(axis=0)) / len(table), first, second)
     clusters = min(len(np.unique(first)), len(np.unique(second)))
-    t2 = float(stats.t.ppf(0.975, max(clusters - 1, 1))) ** 2
+    t2 = float(special.stdtrit(max(clusters - 1, 1), 0.975)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         f = float(np.float64(denominator * denominator) / covariance[1, 1])
         value = float(np.float64(numerator) / denominator)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.errors import UserError, counted
@@ -31,6 +30,8 @@ MARGIN = 0.02
 
 def _rank_shares(values: Floats) -> Floats:
     """Return the share of other systems that each system beats in a query; ties count half."""
+    from scipy import stats  # imported on use: it takes half a second
+
     share: Floats = (stats.rankdata(values, axis=0) - 1) / max(len(values) - 1, 1)
     return share
 

@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from scipy import optimize, stats
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.grouping.labels import grouping
@@ -228,6 +227,8 @@ def rescaled_human_grades(pairs: pl.DataFrame) -> pl.Series:
     rising function of the human ones then gives the same numbers, and so cannot prefer any system.
     `pairs` has the columns ``human`` and ``judged``.
     """
+    from scipy import optimize  # imported on use: it takes half a second
+
     means = (
         pairs.group_by("human").agg(pl.col("judged").mean(), pl.len().alias("weight")).sort("human")
     )
@@ -326,6 +327,8 @@ def system_scores(
     `families` holds the family of each system; a system may have none. `resamples` and `seed` are
     those of the bootstrap over queries.
     """
+    from scipy import stats  # imported on use: it takes half a second
+
     difference = values.judged - values.human
     relative = difference - difference.mean(axis=0)  # beyond the query's average over systems
     samples = resampled_means(list(relative), resamples=resamples, seed=seed)
