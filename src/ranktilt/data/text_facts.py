@@ -20,8 +20,7 @@ from ranktilt.data.files import write_bytes
 from ranktilt.errors import UserError
 
 STORED = 4 << 20
-"""Bytes of text from which facts are stored; fewer texts are examined within some tenths of a second.
-"""
+"""Bytes of text from which facts are stored; fewer are examined within some tenths of a second."""
 _CODE = (
     "data/faults/text_flags.py",
     "data/faults/twin_likeness.py",

@@ -1,4 +1,4 @@
-"""Examine each text of a collection once, for the checks and the audits that need the same facts."""
+"""Examine each text of a collection once, for all checks and audits that need the same facts."""
 
 from __future__ import annotations
 
