@@ -50,6 +50,8 @@ _LOOKUP = 10.0
 """Additions that take as long as one look-up of a weight."""
 _SLACK = 1e-6
 """Share by which bounds are widened: scores may be rounded, and sums in another order differ."""
+_ROOT: int = np.int64(0)  # type: ignore[assignment]
+"""Number of a heap's root. numba would compile a function once more for a literal number."""
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 """Smallest score of a document that is retrieved for its weight."""
 
@@ -311,10 +313,10 @@ def _find_spans(
         term = terms[index]
         first, slot = postings.first_rows[term], postings.slots[term]
         if slot >= 0:
-            low = int(postings.ranks[slot, base // WORD])
-            high = int(postings.ranks[slot, (end + WORD - 1) // WORD])
+            low = np.int64(postings.ranks[slot, base // WORD])
+            high = np.int64(postings.ranks[slot, (end + WORD - 1) // WORD])
         else:
-            low = work.highs[index]
+            low = work.highs[index]  # type: ignore[assignment]
             high, length = low, postings.starts[term + 1] - postings.starts[term]
             while high < length and rows[first + high] < end:
                 high += 1
@@ -407,7 +409,9 @@ def _complete(
                 score += counts[index] * weights[starts[term] + rank]
         if query.is_rounded:
             score = np.float64(np.float32(score))
-        number = min(int(score * levels[_SCALE]), _BINS - 1)
+        number = np.int64(score * levels[_SCALE])
+        if number >= _BINS:
+            number = np.int64(_BINS - 1)
         if score >= levels[_LEAST] and number >= tally[_LOWEST]:
             candidates[tally[_TAKEN]] = row
             candidate_scores[tally[_TAKEN]] = score
@@ -442,7 +446,7 @@ def _rank(bits: Any, ranks: Any, slot: int, row: Any) -> int:
     )
     number = (number + (number >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     bit_count = (number * np.uint64(0x0101010101010101)) >> np.uint64(56)
-    return int(ranks[slot, word]) + int(bit_count) - 1
+    return np.int64(ranks[slot, word]) + np.int64(bit_count) - 1  # type: ignore[return-value]
 
 
 @_compiled
@@ -490,18 +494,16 @@ def _keep_best(work: Workspace, count: int, depth: int) -> int:
     With many equal scores at the end of a list, sorting all candidates would take too long.
     """
     candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
+    # The heap has the best candidates so far, the last of them at its root.
+    order = work.order
     for position in range(count):
-        work.order[position] = position
-    low, high = 0, count - 1
-    while low < high:  # Hoare's selection
-        left, right = _partition(work, low, high)
-        if right < depth - 1 < left:
-            break
-        if depth - 1 <= right:
-            high = right
-        else:
-            low = left
-    last = work.order[depth - 1]
+        order[position] = position
+    _build_heap(work, order, _ROOT, depth)
+    for position in range(depth, count):
+        if _is_before(candidates, scores, keys, first=order[position], second=order[_ROOT]):
+            order[_ROOT] = position
+            _sift(work, order, _ROOT, depth, node=_ROOT)
+    last = order[_ROOT]
     last_score, last_key = scores[last], keys[candidates[last]]
     length = 0
     for position in range(count):
@@ -511,33 +513,6 @@ def _keep_best(work: Workspace, count: int, depth: int) -> int:
             scores[length] = score
             length += 1
     return length
-
-
-@_compiled
-def _partition(work: Workspace, low: int, high: int) -> tuple[int, int]:
-    """Put candidates before a pivot first; return where both parts meet.
-
-    That is ``(left, right)`` with right < left: the order up to `right` has no candidate after the
-    pivot, from `left` on none before it. A position between them holds the pivot itself.
-    """
-    candidates, scores, keys, order = (
-        work.candidates,
-        work.candidate_scores,
-        work.keys,
-        work.order,
-    )
-    pivot = order[(low + high) // 2]
-    left, right = low, high
-    while left <= right:
-        while _is_before(candidates, scores, keys, first=order[left], second=pivot):
-            left += 1
-        while _is_before(candidates, scores, keys, first=pivot, second=order[right]):
-            right -= 1
-        if left <= right:
-            order[left], order[right] = order[right], order[left]
-            left += 1
-            right -= 1
-    return left, right
 
 
 @_compiled
@@ -552,7 +527,7 @@ def _sorted(work: Workspace, length: int) -> Documents:
     for number in range(_PASSES):
         _sort_by_digit(work, order, spare, number, length=length)
         order, spare = spare, order
-    low = 0
+    low = _ROOT
     while low < length:
         high = low + 1
         while high < length and codes[order[high]] == codes[order[low]]:
@@ -601,29 +576,48 @@ def _sort_by_digit(
 def _heap_sort(work: Workspace, order: Documents, first: int, last: int) -> None:
     """Sort some positions of candidates by score, key and document.
 
-    The heap has the candidate that comes last at its root. It is built from its last parents to its
-    root; then the root moves to the end, again and again, until nothing is left.
+    The heap has the candidate that comes last at its root. The root moves to the end, again and
+    again, until nothing is left.
+    """
+    size = last - first
+    _build_heap(work, order, first, size)
+    while size > 1:
+        size -= 1
+        position = order[first]
+        order[first] = order[first + size]
+        order[first + size] = position
+        _sift(work, order, first, size, node=_ROOT)
+
+
+@_compiled
+def _build_heap(work: Workspace, order: Documents, first: int, size: int) -> None:
+    """Make a heap of some positions of candidates, from its last parents to its root."""
+    node = size // 2
+    while node > 0:
+        node -= 1
+        _sift(work, order, first, size, node=node)
+
+
+@_compiled
+def _sift(work: Workspace, order: Documents, first: int, size: int, node: int) -> None:
+    """Move a node of a heap down until both nodes below it come before it.
+
+    The heap is in `order`, from `first` on: below the node i are the nodes 2 i + 1 and 2 i + 2.
     """
     candidates, scores, keys = work.candidates, work.candidate_scores, work.keys
-    size = last - first
-    parent = size // 2
-    while size > 1:
-        if parent > 0:
-            parent -= 1
-        else:
-            size -= 1
-            order[first], order[first + size] = order[first + size], order[first]
-        node = parent
-        while 2 * node + 1 < size:
-            child = 2 * node + 1
-            left, right = order[first + child], order[first + min(child + 1, size - 1)]
-            if _is_before(candidates, scores, keys, first=left, second=right):
-                child += 1
-            lower = order[first + child]
-            if not _is_before(candidates, scores, keys, first=order[first + node], second=lower):
-                break
-            order[first + node], order[first + child] = lower, order[first + node]
-            node = child
+    moved = order[first + node]
+    child = 2 * node + 1
+    while child < size:
+        if child + 1 < size and _is_before(
+            candidates, scores, keys, first=order[first + child], second=order[first + child + 1]
+        ):
+            child += 1
+        if not _is_before(candidates, scores, keys, first=moved, second=order[first + child]):
+            break
+        order[first + node] = order[first + child]
+        node = child
+        child = 2 * node + 1
+    order[first + node] = moved
 
 
 @_compiled
