@@ -316,12 +316,12 @@ def _find_spans(
             low = np.int64(postings.ranks[slot, base // WORD])
             high = np.int64(postings.ranks[slot, (end + WORD - 1) // WORD])
         else:
-            low = work.highs[index]  # type: ignore[assignment]
+            low = work.highs[index]
             high, length = low, postings.starts[term + 1] - postings.starts[term]
             while high < length and rows[first + high] < end:
                 high += 1
         work.lows[index], work.highs[index] = low, high
-        posting_count += high - low
+        posting_count += high - low  # type: ignore[assignment]
     return posting_count
 
 
