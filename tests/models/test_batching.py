@@ -17,7 +17,16 @@ from ranktilt.data.cache import VectorCache, Vectors, content_keys
 from ranktilt.errors import UserError
 from ranktilt.models import batching
 from ranktilt.models import token_counts as module
-from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches
+from ranktilt.models.batching import (
+    GPU_TOKENS,
+    LOW_PRECISION_TOKENS,
+    TOKENS,
+    BatchJob,
+    Ints,
+    batch_tokens,
+    compute_missing,
+    plan_batches,
+)
 from ranktilt.models.device import inference
 from ranktilt.models.scorer import TextPairs, TokenLimits, fit_texts, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
@@ -33,6 +42,20 @@ LENGTHS = st.lists(st.integers(0, 50), max_size=60)
 
 def ints(*values: int) -> Ints:
     return np.array(values, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("device", "precision", "tokens"),
+    [
+        ("cpu", "float32", TOKENS),
+        ("cpu", "bfloat16", LOW_PRECISION_TOKENS),
+        ("cpu", "float16", LOW_PRECISION_TOKENS),
+        ("cuda:1", "float32", GPU_TOKENS),
+        ("cuda", "bfloat16", GPU_TOKENS),
+    ],
+)
+def test_batch_tokens_by_device_and_precision(device: str, precision: str, tokens: int) -> None:
+    assert batch_tokens(device, precision) == tokens
 
 
 @given(LENGTHS, st.integers(1, 100), st.integers(1, 10))

@@ -158,7 +158,7 @@ class Encoder(Portable, TextEncoder):
             compute=partial(self._vectors, kind=kind),
             take=lambda positions: texts.gather(positions).to_list(),
             context=self._inference,
-            tokens=batch_tokens(self.device),
+            tokens=batch_tokens(self.device, self.precision),
         )
         return compute_missing(job, cache, label)
 

@@ -306,7 +306,7 @@ class PairScorer(Portable, ABC):
             compute=self._checked_outputs,
             take=take,
             context=self._inference,
-            tokens=batch_tokens(self.device),
+            tokens=batch_tokens(self.device, self.precision),
         )
 
     @contextmanager
