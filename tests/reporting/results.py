@@ -41,7 +41,7 @@ from ranktilt.auditing.significance import (
     effects,
     mean_changes,
 )
-from ranktilt.auditing.source_audits import SourceAudits, audit_sources
+from ranktilt.auditing.sources.source_audits import SourceAudits, audit_sources
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.data.notes.base import Remark
 from ranktilt.data.notes.comparisons import Mismatch

@@ -18,7 +18,9 @@ rule that decides, and `answer/verdict` applies it to a run.
 - `answer`: verdicts, letters of groups, and the next steps
 - `gate`: an audit judged by limits; `comparison`: two audits
 - `pairwise`: a model's choices between two texts; `replay_log`: stored calls of a model
-- `sequential`: audits of a live engine; `source_audits`: audits of several sources
+- `sequential`: audits of a live engine; `sources`: an audit of each of several sources
+- `storage`: what the file of an audit holds besides its answers
+- `checks`: what ``ranktilt check`` and audits share
 
 Words of this room, which its files use without explaining them again:
 

@@ -23,7 +23,7 @@ from ranktilt.auditing.prepare import Estimands, prepare
 from ranktilt.auditing.query_groups.break_down import break_down
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions
-from ranktilt.auditing.top_results import KEEP_TOP
+from ranktilt.auditing.storage.top_results import KEEP_TOP
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.runs.run import Run

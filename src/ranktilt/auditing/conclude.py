@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.confounds import Confound, confounds
-from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.infer import Inferences, first_tilts
@@ -34,7 +33,6 @@ from ranktilt.auditing.notes import (
     variation_notes,
 )
 from ranktilt.auditing.prepare import AuditInputs
-from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.query_groups.result import QueryBreakdown
 from ranktilt.auditing.repeats.runs import (
     content_repeated,
@@ -47,7 +45,9 @@ from ranktilt.auditing.repeats.runs import (
 )
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import Sample
-from ranktilt.auditing.top_results import TopResults
+from ranktilt.auditing.storage.contributions import Contributions
+from ranktilt.auditing.storage.provenance import audit_provenance
+from ranktilt.auditing.storage.top_results import TopResults
 from ranktilt.data.notes.base import Note
 from ranktilt.data.runs.repeats import spec_with_repeats
 from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin

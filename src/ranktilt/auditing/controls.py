@@ -19,13 +19,13 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.tasks import neutral_values
-from ranktilt.auditing.contributions import common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, correct_p_values
+from ranktilt.auditing.storage.contributions import common_numbering
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.notes.runs import SavedRunNotControlled

@@ -18,7 +18,6 @@ import polars as pl
 
 from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
@@ -26,7 +25,8 @@ from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.query_groups.result import QueryBreakdown
 from ranktilt.auditing.repeats.components import RepeatComponents
-from ranktilt.auditing.top_results import TopResults
+from ranktilt.auditing.storage.contributions import Contributions
+from ranktilt.auditing.storage.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.data.labels.group_names import name_among
 from ranktilt.data.notes.base import Note

@@ -22,7 +22,7 @@ from ranktilt.auditing.grouping.pairs import grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
-from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.auditing.storage.provenance import audit_provenance
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_remarks import warn_of_labels

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.checks.equivalence import EquivalenceTask, equivalence_rows
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.equivalence import EquivalenceTask, equivalence_rows
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
 from ranktilt.data.collection import Collection

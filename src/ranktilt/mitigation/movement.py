@@ -22,7 +22,7 @@ from ranktilt.data.runs.run import Run
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import resampled_means, shared_numbering
 from ranktilt.statistics.inversion import infer
-from ranktilt.statistics.rank_correlation import list_overlap
+from ranktilt.statistics.judges.rank_correlation import list_overlap
 from ranktilt.statistics.two_way import Influence
 
 PAGE = 10

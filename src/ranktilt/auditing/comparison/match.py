@@ -21,10 +21,10 @@ from ranktilt.auditing.comparison.common_queries import (
     common_queries,
 )
 from ranktilt.auditing.comparison.comparability import comparability_notes, depth_notes
-from ranktilt.auditing.contributions import CommonNumbering, common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.storage.contributions import CommonNumbering, common_numbering
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import (
     OnlyInOneAudit,

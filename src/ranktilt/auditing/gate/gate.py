@@ -33,7 +33,7 @@ from ranktilt.auditing.label_errors.notes import correction_notes, observed_note
 from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import contrast_changes, mean_changes
-from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.base import Note, notes_within, warnings_of

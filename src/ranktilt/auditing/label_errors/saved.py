@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect, ObservedAnswer
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.checks import is_correctable
@@ -22,6 +21,7 @@ from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import correct_p_values
+from ranktilt.auditing.storage.contributions import Contributions
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.groups import (
     DocumentsOfSeveral,

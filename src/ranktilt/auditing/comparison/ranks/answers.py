@@ -24,11 +24,11 @@ from ranktilt.auditing.comparison.match import (
     learned_queries,
 )
 from ranktilt.auditing.comparison.tasks import tilt_of
-from ranktilt.auditing.contributions import CommonNumbering, common_numbering
 from ranktilt.auditing.effects import Effect, ObservedAnswer
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Sample, mean_sample
+from ranktilt.auditing.storage.contributions import CommonNumbering, common_numbering
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.ranking import Bools, Floats, Ints

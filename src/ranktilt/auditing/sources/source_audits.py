@@ -22,11 +22,11 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.notes import source_notes
-from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import correct_p_values
-from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
-from ranktilt.auditing.temperature_trend import Trend, trend_notes, trends
+from ranktilt.auditing.sources.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
+from ranktilt.auditing.sources.temperature_trend import Trend, trend_notes, trends
+from ranktilt.auditing.storage.provenance import audit_provenance
 from ranktilt.data.artifact import Coded, Result, fields_for_file, register
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note

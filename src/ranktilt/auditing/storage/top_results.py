@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.array_text import array_of_text, text_of_array
+from ranktilt.auditing.storage.array_text import array_of_text, text_of_array
 from ranktilt.data.artifact import register
 from ranktilt.data.runs.run import Run, codes
 from ranktilt.measures.ranking import Ranking

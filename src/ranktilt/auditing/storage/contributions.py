@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.array_text import array_of_text, text_of_array
 from ranktilt.auditing.significance import Sample
+from ranktilt.auditing.storage.array_text import array_of_text, text_of_array
 from ranktilt.data.artifact import register
 from ranktilt.data.collection import Collection
 from ranktilt.statistics.two_way import Clusters

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.contributions import Key, common_numbering
 from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import (
@@ -24,7 +23,8 @@ from ranktilt.auditing.significance import (
     numbers_of,
     resampled,
 )
-from ranktilt.auditing.sources_apart import AuditedSource
+from ranktilt.auditing.sources.sources_apart import AuditedSource
+from ranktilt.auditing.storage.contributions import Key, common_numbering
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.sources import FewTemperatures, SeriesApart, TemperaturesUnknown
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
