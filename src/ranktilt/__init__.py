@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.comparison.compare import compare as compare
     from ranktilt.auditing.comparison.ranks.result import RunRanks as RunRanks
     from ranktilt.auditing.comparison.result import Comparison as Comparison
-    from ranktilt.auditing.controls import controls as controls
+    from ranktilt.auditing.controls.controls import controls as controls
     from ranktilt.auditing.gate.gate import gate as gate
     from ranktilt.auditing.gate.result import Gate as Gate
     from ranktilt.auditing.pairwise.audit import pairwise as pairwise
@@ -178,7 +178,7 @@ _NAMES = {
     "cite_session": "citing.making.audit",
     "context_experiment": "citing.experiment.experiment",
     "compare": "auditing.comparison.compare",
-    "controls": "auditing.controls",
+    "controls": "auditing.controls.controls",
     "estimand": "measures.base",
     "explain": "explaining.explain",
     "explain_citations": "citing.explain",

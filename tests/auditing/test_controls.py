@@ -17,7 +17,7 @@ import pytest
 from ranktilt import Collection, UserError, audit, check
 from ranktilt.auditing import confounds
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.controls import CONTROLS, controls
+from ranktilt.auditing.controls.controls import CONTROLS, controls
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move

@@ -14,7 +14,7 @@ rule that decides, and `answer/verdict` applies it to a run.
   computed is in `measures/twins`
 - `null_distributions`: what random labels, or exchanged labels of twins, would give
 - `repeats`: an engine that ranked each query several times
-- `controls`, `confounds`: take away, and count, what else differs between groups
+- `confounds` counts what else differs between groups; `controls` take it away and audit again
 - `answer`: verdicts, letters of groups, and the next steps
 - `gate`: an audit judged by limits; `comparison`: two audits
 - `pairwise`: a model's choices between two texts; `replay_log`: stored calls of a model

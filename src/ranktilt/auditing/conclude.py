@@ -1,7 +1,9 @@
 """Conclude an audit: put what was measured and inferred into one frozen result.
 
-A *tilt* is Relative Δ of one run, between two groups, on one measure. The *card* has the answers to
-all other questions. A repeat is one of several rankings by the same ranker.
+A *tilt* is Relative Δ of one run, between two groups, on one measure: the difference of both
+groups' means in percent. The *card* has the answers to all other questions. The *primary question*
+gives the verdict. *Twins* are two versions of one document, one in each group. A *repeat* is one of
+several rankings by the same ranker. A *note* is a remark for the reader, as data.
 """
 
 from __future__ import annotations
@@ -135,9 +137,10 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
 
 
 def _answers_by_labels(inputs: AuditInputs, inferences: Inferences) -> list[Effect]:
-    """Return the card's answers to the primary question about groups without twins.
+    """Return the answers that wrong labels could explain: of groups without twins.
 
-    The label of a twin cannot be wrong: it is known to be a version of another document.
+    They are the card's answers to the primary question. The label of a twin cannot be wrong,
+    because it is known to be a version of another document.
     """
     has_twins = {pair.names for pair in inputs.pairs if len(pair.twins.rows)}
     return [
@@ -211,7 +214,7 @@ def _notes(
     yield from sparse_notes(
         tilts, names, groups, mean_values(inputs.judged_runs, measurements.values)
     )
-    uneven = [pair.names for pair in inputs.compared if not pair.are_twins]
+    uneven = [pair.names for pair in inputs.pairs_with_judgments if not pair.are_twins]
     yield from twin_notes(collection, groups, uneven, judgments)
     if inputs.questions and inputs.label_model is None:
         has_twins = any(len(pair.twins.rows) for pair in inputs.pairs)

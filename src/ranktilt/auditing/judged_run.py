@@ -1,9 +1,14 @@
 """Judgments and runs as arrays, and the values of each measure per query and group.
 
 A *judgment* (qrel) is a query, a document and a grade; it is relevant if the grade is above 0. A
-*run* has a ranking for each query: a list of entries, which are documents with scores. `Judgments`
-holds the relevant judgments of a collection, `JudgedRun` joins a run with them, and `group_values`
-computes measures over all documents and over each group alone.
+*run* has a ranking for each query: a list of *entries*, which are documents with scores. A *tie*
+is two entries of a list with the same score. `Judgments` holds the relevant judgments of a
+collection, `JudgedRun` joins a run with them, and `group_values` computes measures over all
+documents and over each group alone.
+
+Everything is an array: queries, documents and groups are numbers. Documents have the number of
+their row in the collection. Judgments and runs may name documents that the collection does not
+have; `Judgments.ids` says how these are numbered.
 """
 
 from __future__ import annotations
@@ -38,15 +43,16 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 class Judgments:
     """Relevant judgments, sorted by query and document.
 
-    Documents that the collection does not hold have the rows after its own.
+    The arrays `query`, `row`, `grade` and `group` have an element for each judgment.
     """
 
     queries: tuple[str, ...]
     """Ids of the queries: those of the collection first."""
     known_query: npt.NDArray[np.bool_]
-    """Whether the collection has the query; judgments of others count in no group."""
+    """Whether the collection has each query; judgments of other queries count in no group."""
     ids: pl.Series
-    """Ids of the documents, by row."""
+    """Ids of the documents, by row: first those of the collection, then those that only judgments
+    name."""
     query: Ints
     """Index of each judgment's query in `queries`."""
     row: Ints
@@ -56,7 +62,9 @@ class Judgments:
     group: Ints
     """Index of the group of each judgment's document; -1 for none."""
     same_text: Ints
-    """Index of the first query with the same text as each query; its own index if it has no text.
+    """Index of the first query with the same text as each query.
+
+    It is the query's own index if no earlier query has the text, or if it has no text.
     """
     documents: int
     """Number of documents of the collection."""
@@ -98,7 +106,7 @@ class Judgments:
     def first_of_equal(self) -> Ints:
         """Position of the same judgment in the first query with the same judgments.
 
-        The position of a judgment whose query has judgments of its own is its own position.
+        If no earlier query has the same judgments, it is the judgment's own position.
         """
         key = _signatures(self.query, self.row, self.grade, len(self.queries))
         _, first_query, key_number = np.unique(key, return_index=True, return_inverse=True)
@@ -131,7 +139,8 @@ class Judgments:
 
         -1 where the document is not relevant.
         """
-        # Query and row as one number; judgments are sorted by both, and so are their keys.
+        # Query and row as one number, the key. Judgments are sorted by query and row, so their keys
+        # are sorted too, and can be searched by halving.
         width = len(self.ids) + 1
         judged_keys, keys = self.query * width + self.row, query * width + row
         if not len(judged_keys):
@@ -263,7 +272,10 @@ class JudgedRun:
 
     @property
     def fingerprint(self) -> bytes:
-        """A hash of all lists, ties included, which does not depend on the scores."""
+        """A hash of all lists, which does not depend on the scores apart from their order and ties.
+
+        It is made of ids, so that runs with other numbers of documents can be compared.
+        """
         ids = self.run.ids.hash().to_numpy()[self.run.docs[self.position]]
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
         return _signatures(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
@@ -323,7 +335,8 @@ class JudgedRun:
         judgments = self.judgments
         is_tied = tied_lists(self.ranking.offsets, self.ranking.scores)
         repeats_text = judgments.same_text != np.arange(len(judgments.queries))
-        # Tied lists are equal although the queries may ask for different things.
+        # Two lists that are wholly tied are equal, although the queries may ask for different
+        # things: their equality says nothing about the queries.
         tied_queries = {
             judgments.queries[index] for index in np.flatnonzero(is_tied & ~repeats_text).tolist()
         }
@@ -343,8 +356,9 @@ class JudgedRun:
     def group_lists(self, groups: Groups) -> GroupLists:
         """Return the lists with the groups of their documents, and which entries are relevant.
 
-        They are the input of questions about all groups together. The *kind* of a document is its
-        group, its combination of groups, or "no label".
+        They are the input of questions about all groups together. A document may be in several
+        groups, so each has a *kind* instead of a group (`Groups.kind`): its group, its combination
+        of groups, or "no label".
         """
         judgments = self.judgments
         document_count, kind_count = len(groups.code), len(groups.parts)
@@ -374,7 +388,7 @@ class JudgedRun:
     def group_counts(self, groups: Groups) -> dict[str, float]:
         """Count the groups, the results, and the results without a label or with several labels.
 
-        The counts are details of an answer about all groups, by their names there.
+        Results are entries of lists. The keys are the names of these counts in `Effect.details`.
         """
         kind = self.group_lists(groups).kind
         group_count = len(groups.names)
@@ -421,7 +435,8 @@ def _signatures(
 ) -> npt.NDArray[np.uint64]:
     """Return a hash of each query's set of keys and numbers, of shape (query_count,).
 
-    Equal sets have equal hashes whatever their order, and different sets hardly ever do.
+    Equal sets have equal hashes whatever their order, because the hash of a set is the sum of the
+    hashes of its elements. Different sets hardly ever have equal hashes.
 
     Parameters
     ----------

@@ -1,8 +1,12 @@
 """Prepare an audit: check its questions, group the documents, and align runs with judgments.
 
-A *question* is an estimand: a measure, whose Relative Δ compares two groups, or another estimand,
-which the *card* answers. The primary question was chosen before the data were seen, and gives the
-verdict.
+A *question* is an estimand: something with a number for an answer that can be asked of two groups.
+There are two sorts. A *measure*, such as nDCG@10, reads judgments of relevance; its answer is
+Relative Δ, the difference between both groups' means in percent. All other questions are on the
+*card*. The *primary question* was chosen before the data were seen, and gives the verdict.
+
+*Twins* are two versions of one document, one in each of two groups. The document that they are
+versions of is their *origin*.
 """
 
 from __future__ import annotations
@@ -49,7 +53,10 @@ SHARE = "Share@10"
 Also the primary question if answers about two groups are corrected for label errors.
 """
 PAGE = "NDSR@10"
-"""Primary question if answers about more than two groups are corrected for label errors."""
+"""Primary question if answers about more than two groups are corrected for label errors.
+
+`SHARE` is a ratio of counts, and can be corrected only if every label is one of the two groups.
+"""
 PROPERTY_LIFT = "PropertyLift@10"
 """Primary question about a property of documents, such as their popularity."""
 
@@ -59,7 +66,7 @@ Estimands = str | Estimand | Iterable[str | Estimand] | None
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedPair:
-    """Two groups to compare, with their twins: two versions of a document, one in each group."""
+    """Two groups to compare, with their twins."""
 
     names: Pair
     """Names of both groups; positive differences favour the first."""
@@ -72,7 +79,9 @@ class ComparedPair:
     are_twins: bool
     """Whether each relevant document has exactly one twin of the same grade in the other group.
 
-    If so, 0 is neutral; if not, the median of random labels is.
+    If so, both groups have the same chances, and a Relative Δ of 0 favours neither. If not, the
+    group with more relevant documents has an advantage even in a random ranking. Then the answer
+    that favours neither is the median of what random labels give.
     """
 
 
@@ -103,7 +112,7 @@ class AuditInputs:
     primary: Estimand | None
     """The question that verdicts answer; None where nothing is compared."""
     origins: Ints
-    """Number of each document's origin, the document that twins are versions of, by row."""
+    """Number of each document's origin, by row; twins have the same number."""
     options: AuditOptions
     """Options as they were set."""
     notes: tuple[Note, ...]
@@ -120,8 +129,8 @@ class AuditInputs:
         return len(self.judged_runs) > len(self.runs)
 
     @property
-    def compared(self) -> list[ComparedPair]:
-        """Pairs of groups that have a Relative Δ."""
+    def pairs_with_judgments(self) -> list[ComparedPair]:
+        """Pairs of groups that have a Relative Δ: both groups hold relevant documents."""
         return [pair for pair in self.pairs if pair.has_judgments]
 
     @property
@@ -160,7 +169,9 @@ def prepare(
     UserError
         If an option is out of range, a question cannot be answered, or there is nothing to compare.
     """
+    # Everything that can be refused without reading documents or runs is refused first.
     _require_collection(collection)
+    # A column of numbers is a property, unless the user named groups of it to compare.
     is_continuous = options.pairs is None and is_property(collection, options.by)
     if is_continuous and measures is None:
         measures = options.primary or PROPERTY_LIFT
@@ -170,6 +181,7 @@ def prepare(
     runs = _read_runs(runs)
     repeats = list(chain.from_iterable(map(each_repeat, runs)))
     refuse_twice([repr(estimand) for estimand in estimands], "measure")
+    # A ranker knows the queries that it was fitted on, so they say nothing about it.
     collection, notes = without_fitted(collection, [run.spec for run in repeats])
     margin = read_margin(options.margin)
     check_correctable(estimands, options, is_continuous=is_continuous)
@@ -177,6 +189,7 @@ def prepare(
     pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
     groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
+    # The usual questions depend on the groups: whether they have twins, and how many there are.
     estimands = estimands or _usual_estimands(collection, groups, pair_names, options)
     primary = _read_primary(estimands, options, margin)
     relevance_measures, questions = _measures(estimands), _questions(estimands)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ranktilt import Collection, UserError, gate
-from ranktilt.auditing.significance import Columns
+from ranktilt.auditing.comparison.changes import Columns
 from ranktilt.auditing.sources.source_audits import SourceAudits, audit_sources
 from ranktilt.auditing.sources.sources_apart import again_apart, take_apart
 from ranktilt.auditing.sources.temperature_trend import Trend, TrendTask, trend

@@ -1,7 +1,12 @@
 """What to do after an audit: up to three commands that run as printed, chosen by rules.
 
-Twins are two versions of one document, of which each of two groups has one. A *confound* is a
-difference between their texts other than the group. A *tilt* is an answer that favours a group.
+*Twins* are two versions of one document, of which each of two groups has one. A *confound* is a
+difference between their texts other than the group. A *tilt* is an answer that favours a group. A
+*control* audits again without one confound.
+
+The rules, in order: a check of the texts, if faults of theirs could explain what was found; after a
+tilt, a command that explains it and one that corrects it; after an inconclusive audit, the number
+of queries that would decide; after a level one, a gate that keeps it level.
 """
 
 from __future__ import annotations
@@ -30,13 +35,16 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.data.notes.texts import CheckFailed
 
 SHOWN = 10.0
-"""Tilt that an audit should be able to show, in points."""
+"""Tilt that an audit should be able to show, in points: twice the default margin.
+
+If an inconclusive audit could not have shown so large a tilt, more queries are recommended.
+"""
 _SIDED = ("cut-off endings", "boilerplate openings", "truncated")
 """Confounds with a share of documents for each group; unfair if the two shares differ."""
 _PAIRED = ("identical", "near-identical")
-"""Confounds with a share of the pairs of twins; unfair if it is large."""
+"""Confounds with one share, of the pairs of twins; unfair if it is large."""
 _UNFAIR = 0.05
-"""Share of pairs, or difference of both groups' shares, from which a check comes first."""
+"""Share of pairs, or difference of both groups' shares, from which a check is recommended first."""
 _MOST_STEPS = 3
 """Most steps to recommend."""
 _SAVE_RUN = ("--save-run", "mitigated.trec")
@@ -133,7 +141,11 @@ def _steps_if_favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
 
 
 def _explanation_step(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
-    """Yield the one command that can say most about what explains a tilt, if there is any."""
+    """Yield the one command that can say most about what explains a tilt, if there is any.
+
+    Twins of one source can be compared text by text. Other groups can only be compared within each
+    list, by their texts or by the other columns of a label file.
+    """
     explain_twins = explain_twins_words(audit, [run], pair)
     if explain_twins:
         controls_that_move = [

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.comparison.common_queries import CommonQueries, common_queries
-from ranktilt.auditing.effects import Change
-from ranktilt.auditing.pairwise.pairs import KINDS, Kind
-from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
-from ranktilt.auditing.significance import (
+from ranktilt.auditing.comparison.changes import (
     ChangeTask,
-    Sample,
     contrast_changes,
     contrast_task,
     resampled,
 )
+from ranktilt.auditing.comparison.common_queries import CommonQueries, common_queries
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.pairwise.pairs import KINDS, Kind
+from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
+from ranktilt.auditing.significance import Sample
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import PairKindLeftOut
 from ranktilt.errors import UserError

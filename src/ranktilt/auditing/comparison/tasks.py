@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ranktilt.auditing.comparison.changes import ChangeTask, Columns, contrast_task
 from ranktilt.auditing.comparison.match import Match, Question, RunPair
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
+from ranktilt.auditing.significance import Sample
 from ranktilt.measures.base import measure as to_measure
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+from ranktilt.auditing.comparison.changes import contrast_changes, mean_changes
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import Match, match
 from ranktilt.auditing.comparison.notes import repeat_count_notes
@@ -32,7 +33,6 @@ from ranktilt.auditing.label_errors.changes import with_rate_errors
 from ranktilt.auditing.label_errors.notes import correction_notes, observed_notes
 from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import contrast_changes, mean_changes
 from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.data.labels.label_errors import LabelErrors

@@ -51,10 +51,11 @@ def judged_labels(
 
     For a document of a it is ``(y − mean y of the other documents) / ideal``, for a document of b
     the negative. ``y`` is what the document adds to its group's total: 0 if it is not retrieved.
-    ``ideal`` is the total of the group's best ranking.
+    ``ideal`` is the total of the group's best ranking. The mean is subtracted because random labels
+    exchange documents with each other: only the difference from the others matters.
 
-    Measures that are not sums over documents (RR) are taken as linear in the labels; one factor for
-    all documents brings them to the scale of the means.
+    RR is not a sum over documents. It is approximated by one, and then multiplied by one factor, so
+    that both groups' sums are right together.
 
     `groups` are the indexes of a and b, `sample` holds both groups' values of each query, and
     `origins` has the number of each document's origin, by row.
@@ -282,7 +283,7 @@ def _deltas_of_batch(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ShuffledGroups:
-    """Members of each group under a block of shuffles, by the group's index."""
+    """Which documents are in each group under a block of shuffles, by the group's index."""
 
     is_member: Mapping[int, Floats]
     """1 for each document of `_Group.judgment` that a shuffle puts in the group, else 0.
@@ -313,9 +314,10 @@ def _ranked_groups(
     measures: Sequence[Measure],
     deltas_by_task: Sequence[Floats],
 ) -> list[_RankedGroups]:
-    """Collect the tasks of each run, so that each of its groups is summed once for all pairs.
+    """Collect the tasks of each run.
 
-    The results will be written in `deltas_by_task`.
+    A group may be in several pairs of a run; its totals are then computed once for all of them. The
+    results will be written in `deltas_by_task`.
     """
     shared_queries = {}
     for task in tasks:

@@ -1,8 +1,9 @@
 """Twins under exchanged labels.
 
-Twins are two versions of one document, a version of each of two groups. The document that they are
-versions of is their origin. If the groups did not matter, the labels of both versions could be
-exchanged; an exchange holds for all lists in which the two versions occur.
+*Twins* are two versions of one document, a version of each of two groups. The document that they
+are versions of is their *origin*; a *label* says which group a version is in. If the groups did not
+matter, the labels of both versions could be exchanged, and answers would be as large as before. An
+exchange holds for all lists in which the two versions occur.
 """
 
 from __future__ import annotations

@@ -14,6 +14,12 @@ from dataclasses import dataclass, replace
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.card import group_samples
+from ranktilt.auditing.comparison.changes import (
+    ChangeTask,
+    contrast_changes,
+    contrast_task,
+    mean_changes,
+)
 from ranktilt.auditing.comparison.match import match
 from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.grouping.pairs import grouped_pairs
@@ -22,14 +28,7 @@ from ranktilt.auditing.judged_run import JudgedRun, Judgments
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.replay_log.result import INPUT, PARTS, AnswerExample, ReplayedLog
 from ranktilt.auditing.replay_log.runs import LogRuns
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    Sample,
-    contrast_changes,
-    contrast_task,
-    correct_p_values,
-    mean_changes,
-)
+from ranktilt.auditing.significance import Sample, correct_p_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered

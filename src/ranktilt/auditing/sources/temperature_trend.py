@@ -15,14 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranktilt.auditing.comparison.changes import Columns, resampled
 from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    Columns,
-    influence_of_ratio,
-    numbers_of,
-    resampled,
-)
+from ranktilt.auditing.significance import influence_of_ratio, numbers_of
 from ranktilt.auditing.sources.sources_apart import AuditedSource
 from ranktilt.auditing.storage.contributions import Key, common_numbering
 from ranktilt.data.notes.base import Note

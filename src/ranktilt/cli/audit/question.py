@@ -210,7 +210,7 @@ class AuditQuestion:
         """
         from ranktilt.auditing.audit import audit as run_audit
         from ranktilt.auditing.checks.failed_check import with_failed_check
-        from ranktilt.auditing.controls import controls
+        from ranktilt.auditing.controls.controls import controls
 
         rankings = chain.from_iterable((run, *run.repeats) for run in runs)
         require_answers((ranking.spec for ranking in rankings), self.max_failures)
