@@ -1,7 +1,7 @@
 """The heart: measure × group on one mixed ranking, with intervals, tests and verdicts.
 
 Start reading in `audit`, which is four functions, each in a module of its name: `prepare` groups
-documents (`grouping`, which also finds twins) and aligns runs with judgments (`judged_run`),
+documents (`grouping`, which also finds twins) and aligns runs (`judged_run`) with `judgments`,
 `measure` computes values per query, `infer` adds intervals and p, `conclude` makes the `Audit`
 (`result`) with its notes and provenance.
 

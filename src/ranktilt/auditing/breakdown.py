@@ -12,7 +12,8 @@ import numpy as np
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run

@@ -21,7 +21,8 @@ import polars as pl
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Count, Note, counts_of

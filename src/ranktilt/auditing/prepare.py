@@ -22,7 +22,8 @@ from ranktilt.auditing.card import HEAD_TO_HEAD, card_estimands
 from ranktilt.auditing.grouping.number_bins import is_property, property_sides
 from ranktilt.auditing.grouping.pairs import are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.label_errors.checks import (
     audited_label_model,
     check_correctable,

@@ -17,7 +17,8 @@ import numpy as np
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import ALL, Groups
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import without_fitted
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sources.source_audits import SourceAudits

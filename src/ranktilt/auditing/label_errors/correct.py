@@ -21,7 +21,8 @@ from itertools import chain
 import numpy as np
 
 from ranktilt.auditing.effects import Effect, ObservedAnswer
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribution, Shuffles
 from ranktilt.auditing.null_distributions.lists import shuffled_in_lists

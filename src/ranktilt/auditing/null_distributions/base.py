@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.judged_run import Judgments
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.progress import report

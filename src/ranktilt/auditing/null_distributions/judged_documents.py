@@ -15,7 +15,8 @@ from itertools import chain
 
 import numpy as np
 
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, deepest
+from ranktilt.auditing.judged_run import JudgedRun, deepest
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.base import (
     MOST_LABELS,
     DrawnLabels,

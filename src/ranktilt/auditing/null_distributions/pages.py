@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.base import MOST_LABELS, LabelEffects, Shuffles
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, Ranking

@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.null_distributions.pages import Signs
 from ranktilt.auditing.significance import InferenceOptions, Sample

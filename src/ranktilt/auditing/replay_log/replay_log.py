@@ -24,7 +24,8 @@ from ranktilt.auditing.comparison.match import match
 from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.replay_log.result import INPUT, PARTS, AnswerExample, ReplayedLog
 from ranktilt.auditing.replay_log.runs import LogRuns

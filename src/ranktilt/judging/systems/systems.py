@@ -17,7 +17,8 @@ from scipy import optimize, stats
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import QueriesWithoutRelevant
