@@ -1,8 +1,12 @@
 """The result of an audit: its numbers, their views, and the versioned file they are saved in.
 
 A *tilt* is Relative Δ of one run: the difference of two groups' means of a measure, in percent of
-their mean. The *card* has the answers to all other questions. Twins are two versions of one
-document, of which each of two groups has one.
+their mean. The *card* has the answers to all other questions. The *primary question* was chosen
+before the data were seen, and gives the verdicts. *Twins* are two versions of one document, of
+which each of two groups has one. A *control* takes away one difference between twins, such as their
+lengths, and audits again; without one, a tilt is *raw*.
+
+`Audit` is the record that every other room reads. Its fields are those of its file.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ PAIR_COUNTS = {
 
 
 class Move(NamedTuple):
-    """Relative Δ under a control minus the raw one, in points."""
+    """How far a tilt moved under a control: Relative Δ minus the raw one, in points."""
 
     value: float
     """The difference."""
@@ -80,10 +84,7 @@ Obstacle = Literal["no twins", "saved run", "engine", "no tokens", "no token lim
 
 @dataclass(frozen=True, kw_only=True)
 class ControlChange:
-    """How a control changed the texts that a run ranks.
-
-    A control takes away one difference between twins, such as their lengths, and audits again.
-    """
+    """How a control changed the texts that a run ranks."""
 
     outcome: Literal["raw", "changed", "unchanged", "not applicable", "nothing left", "refused"]
     """What the control did to the run.
@@ -98,7 +99,10 @@ class ControlChange:
     unit: Literal["documents", "pairs"] = "documents"
     """What `changed` and `total` count."""
     near: float = np.nan
-    """Jaccard similarity of terms from which pairs are left out; NaN for other controls."""
+    """Jaccard similarity of terms from which near-identical pairs are left out.
+
+    NaN for other controls.
+    """
     obstacle: Obstacle | None = None
     """Reason why the control is not applicable."""
     error: str = ""
@@ -243,7 +247,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def judged_pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups with a separate verdict.
+        """Pairs of groups that have a verdict each.
 
         A primary question about all groups together has one verdict, listed under the first pair.
         """

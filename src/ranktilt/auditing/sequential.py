@@ -1,9 +1,10 @@
 """Sequential audit of a live engine: ask query after query until a tilt is decided.
 
 A *tilt* is how much more of the first ranks a group holds than of all results (Share@k). A *look*
-is the interval after a batch of queries: a confidence sequence, which may be looked at after every
-batch and still holds the mean with a probability of 95 %. Twins are two versions of one document,
-of which each of two groups has one; their origin is that document.
+is the interval after a batch of queries. An ordinary 95 % interval misses the true value more often
+if one looks at it again and again, and stops when it pleases. So these intervals are *confidence
+sequences*: all looks together hold the mean with a probability of 95 %. Twins are two versions of
+one document, of which each of two groups has one; their *origin* is that document.
 """
 
 from __future__ import annotations
@@ -62,13 +63,14 @@ class Look(NamedTuple):
     value: float
     """Mean over these queries."""
     low: float
-    """Lower end of the decisive interval.
+    """Lower end of the interval that decides.
 
     It covers the intervals of two confidence sequences: over queries, and over documents that no
-    earlier query had returned.
+    earlier query had returned. Queries that return the same documents again are new queries, but no
+    new evidence about these documents.
     """
     high: float
-    """Upper end of the decisive interval."""
+    """Upper end of the interval that decides."""
     query_low: float
     """Lower end of the interval over queries alone."""
     query_high: float
@@ -231,7 +233,7 @@ def _check(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
 
 
 def _look(over_queries: ConfidenceSequence, over_documents: NewDocumentSequence) -> Look:
-    """Return the state after a batch; its decisive interval covers both sequences."""
+    """Return the state after a batch; the interval that decides covers both sequences."""
     document_low, document_high = over_documents.interval()
     return Look(
         queries=over_queries.count,

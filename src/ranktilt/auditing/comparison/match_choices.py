@@ -1,8 +1,9 @@
 """Match the choices of two models: the same kinds of pairs, for the same queries.
 
 A pairwise audit lets a model choose between two documents, one *protected* and one *unprotected*.
-The *kind* of a pair says which of the two are relevant. A model's preference is the share of its
-choices that take the protected document.
+The *kind* of a pair says whether both are relevant to the query, or neither. A model's *preference*
+is the share of its choices that take the protected document. The *lead* of a pair is half its
+choices of the protected document minus half those of the other.
 """
 
 from __future__ import annotations

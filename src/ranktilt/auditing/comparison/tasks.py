@@ -1,4 +1,9 @@
-"""The tasks of a comparison: values per query under the new and the old run, for each question."""
+"""The tasks of a comparison: values per query under the new and the old run, for each question.
+
+A task (`ChangeTask`) has all that is needed to compute the change of one answer with its interval
+and p. `change_tasks` makes those on measures of relevance, `estimand_tasks` those on all other
+questions.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +75,9 @@ def tilt_of(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
 def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
     """Return the values that favour nobody under the new and under the old run.
 
-    For twins, which are versions of the same documents, it is the estimand's neutral value, else
-    the median under random labels. These cannot be compared with each other: if only one run has
-    twins, the estimand's neutral value counts for both.
+    If the groups are twins (two versions of each document), it is the estimand's neutral value,
+    else the median under random labels. These two cannot be compared with each other: if the groups
+    are twins under one run only, the estimand's neutral value counts for both.
     """
     if new.twins != old.twins:
         return new.estimand.neutral, new.estimand.neutral

@@ -1,8 +1,11 @@
 """Check an audit against limits: it is within them, tilted or inconclusive.
 
-A *tilt* is the answer to a question about two groups. With an earlier audit, the *baseline*, a gate
-also checks the growth of each tilt, which is how much farther from its neutral value it is than in
-the baseline, and the loss of effectiveness.
+A *tilt* is the answer to a question about two groups; its *neutral value* favours neither. With an
+earlier audit, the *baseline*, a gate also checks the *growth* of each tilt, which is how much
+farther from its neutral value it is than in the baseline, and the *loss* of effectiveness.
+
+Start with `gate`: `_gated_audits` finds what has to pass, and `_check_audit` makes the rows. The
+reference of an audit of several sources is the source that all others are compared with.
 """
 
 from __future__ import annotations
@@ -138,7 +141,8 @@ def gate(
     checked = [_check_audit(gated_audit, options) for gated_audit in gated]
     rows = list(chain.from_iterable(audit_checks.rows for audit_checks in checked))
     notes = list(chain.from_iterable(audit_checks.notes for audit_checks in checked))
-    if isinstance(audit, SourceAudits):  # run by run, and not source by source
+    if isinstance(audit, SourceAudits):
+        # The audits were checked source by source; tables go run by run.
         rows.sort(key=lambda row: audit.runs.index(row.run))
     notes += _growth_notes(rows)
     spec = {**options.spec, "audit": audit.spec.get("command")}

@@ -2,7 +2,9 @@
 
 A label says which group a document belongs to, and may be wrong. The rates are either stated
 (`StatedRates`) or counted in a sample of documents whose true group somebody has checked
-(`CheckedSample`). They may differ between *parts* of the documents, such as languages.
+(`CheckedSample`). They may differ between *parts* of the documents, such as languages. The rates of
+one part are a `Confusion`: a matrix of how often documents of each group get each label. Its
+determinant J is 1 if labels are right and 0 if they say nothing about groups.
 """
 
 from __future__ import annotations
@@ -70,11 +72,11 @@ class LabelModel:
         return np.concatenate([weights @ confusion.inverse for confusion in self.confusions])
 
     def error_parts(self, weights: Floats, cell_totals: Floats) -> Floats:
-        """Return what each rate's uncertainty adds to an answer.
+        """Return the standard error that each uncertain rate adds to an answer, with its sign.
 
         The squares of these parts sum to the variance that uncertain rates add. `weights` are those
-        of `cell_values`. `cell_totals` are what each cell holds, minus what it would hold at the
-        neutral value.
+        of `cell_values`. `cell_totals` are the sums that the answer is made of, by cell, minus what
+        they would be at the neutral value: an answer that is neutral stays so whatever the rates.
         """
         by_part = cell_totals.reshape(len(self.parts), -1)
         parts = [
@@ -279,7 +281,7 @@ def _path(errors: LabelErrors) -> str:
 
 
 def _require_information(errors: LabelErrors, confusion: Confusion, part: str) -> None:
-    """Refuse labels that say nothing about groups, or of which that cannot be ruled out."""
+    """Refuse labels that say nothing about groups, or may say nothing as far as is known."""
     where = f" for {errors.by} {part!r}" if part else ""
     if confusion.says_nothing:
         raise UserError(

@@ -1,9 +1,10 @@
 """Correct a saved audit for label errors, without its documents.
 
 If all documents have the same error rates, and there are two groups, each corrected answer is the
-observed one divided by J and moved. J is the determinant of the rates: 1 − false positive rate −
-false negative rate. Rates that differ between parts of the documents, and rates of more than two
-groups, need the documents: audit again for these.
+observed one divided by J and moved (`correct.LabelScale`). J is the determinant of the rates: 1 −
+false positive rate − false negative rate. So the numbers in the audit's file are enough. Rates that
+differ between parts of the documents, and rates of more than two groups, need the documents: audit
+again for these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Test whether groups of queries differ, from the values per query behind an answer.
 
-The *score* of a query is what it adds to the answer: how far it pulls the answer away from its
-value. If groups do not differ, the scores of each group have a mean of 0.
+The *score* of a query is how far it pulls the answer away from its value. If groups of queries do
+not differ, the scores of each group have a mean of 0. So the tests ask whether the means of scores
+differ (`statistics.group_differences`). A *cell* is one document under one query; its *residual* is
+the part that the document has in the query's score.
 """
 
 from __future__ import annotations

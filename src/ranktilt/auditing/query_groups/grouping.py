@@ -1,4 +1,8 @@
-"""Group queries by a column, by bins of its numbers, or by a file: what ``--by-query`` names."""
+"""Group queries by a column, by bins of its numbers, or by a file: what ``--by-query`` names.
+
+`read_query_groups` reads the option. A column of the queries, such as ``topic``, makes a group of
+each value; ``year:3`` makes three bins of numbers; a file has ids of queries with a column.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Average the repeats of one engine within each query, before any statistics.
 
-A repeat is one of several rankings of the same queries. Repeats are no further queries: they only
-make the value of a query less random. So the bootstrap, the two-way variance and p see one row for
-each query, as for a single run. A *sample* holds the values per query (numerator and denominator)
-behind one answer.
+A *repeat* is one of several rankings of the same queries. Repeats are no further queries: they only
+make the value of a query less random. So the bootstrap, the error and p see one row for each query,
+as for a single run. A *sample* holds the values per query (numerator and denominator) behind one
+answer; its *clusters* are what each document adds to it.
 """
 
 from __future__ import annotations

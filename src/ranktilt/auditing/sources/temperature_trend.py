@@ -2,8 +2,11 @@
 
 A *series* is a model's rewrites of the same documents at several temperatures; each temperature is
 a source, and the *tilt* of a run is Relative Δ between the reference and that source. Dai et al.
-(KDD 2024, sec. 3.5) ask this of one model. The bootstrap resamples queries once for all
-temperatures; both intervals are wider by what documents add to the error.
+(KDD 2024, sec. 3.5) ask this of one model.
+
+There are two answers: the rank correlation of temperature and tilt, and the change of the tilt from
+the lowest temperature to the highest. The bootstrap resamples queries once for all temperatures, so
+that all tilts move together. Both intervals are widened by what documents add to the error.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ class Trend:
     def kind(self) -> Literal["rises", "falls", "inconclusive"]:
         """How Relative Δ changes as temperature rises.
 
-        A direction needs intervals without 0, and enough queries for a verdict.
+        A direction needs both intervals on one side of 0, and enough queries for a verdict.
         """
         if self.queries < FEWEST:
             return "inconclusive"

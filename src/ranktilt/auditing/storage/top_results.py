@@ -1,4 +1,8 @@
-"""The first results of every list of an audit, saved so that reports need not rank again."""
+"""The first results of every list of an audit, saved so that reports need not rank again.
+
+A *tie block* is a stretch of a list whose documents have the same score. Its documents are saved
+together or not at all: which of them would be above a cut is not known.
+"""
 
 from __future__ import annotations
 
