@@ -188,7 +188,7 @@ class Card:
                 labels = page_labels(
                     judged_run, page, signs[pair], self.groups, origins=self.origins
                 )
-                sample = self._sample(judged_run, estimand, twins, answers)
+                sample = self._plain_sample(judged_run, estimand, twins, answers)
                 sample = sample.with_random_labels(shares[a] - shares[b], labels)
                 yield run_index, pair_index, sample
 
@@ -212,7 +212,7 @@ class Card:
                 labels = listed_labels(
                     judged_run, estimand, is_first, is_second, origins=self.origins
                 )
-                sample = self._sample(judged_run, estimand, twins, answers)
+                sample = self._plain_sample(judged_run, estimand, twins, answers)
                 sample = sample.with_random_labels(nulls[pair_index], labels)
                 yield run_index, pair_index, sample
 
@@ -296,7 +296,7 @@ class Card:
             count=self.shuffles.count,
         )
 
-    def _sample(
+    def _plain_sample(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
         """Return an answer about the two groups of `twins` as a sample without random labels."""
@@ -320,7 +320,7 @@ class Card:
 
         Twins exchange their labels in all queries alike.
         """
-        sample = self._sample(judged_run, estimand, twins, answers)
+        sample = self._plain_sample(judged_run, estimand, twins, answers)
         return compare_with_exchanges(
             sample, self.inference, shows_random_band=self.shows_random_band
         )

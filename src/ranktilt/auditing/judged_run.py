@@ -59,7 +59,7 @@ class JudgedRun:
     @classmethod
     def from_run(cls, run: Run, collection: Collection, judgments: Judgments) -> JudgedRun:
         """Join a run with a collection by document and query ids."""
-        rows = _rows(run, collection, judgments)
+        rows = _rows_of_documents(run, collection, judgments)
         judged_queries = pl.Series(judgments.queries, dtype=pl.String)
         # Index of each query's list in the run; −1 for a query that the run lacks.
         list_index = codes(judged_queries, pl.Series(run.queries, dtype=pl.String))
@@ -275,7 +275,7 @@ class JudgedRun:
         return np.where(is_gain, self.judgments.grade[judgment], 0.0)
 
 
-def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
+def _rows_of_documents(run: Run, collection: Collection, judgments: Judgments) -> Ints:
     """Return the row of each of the run's documents in the collection, or after its rows.
 
     Documents that only the judgments name have rows after those of the collection. −1 for all

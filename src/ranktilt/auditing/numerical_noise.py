@@ -153,11 +153,11 @@ def numerical_noise(
     if limit is None or not tilts:
         return
     # Most entries are far below the cutoff, and no movement of scores changes the measure by them.
-    near, is_near = _in_reach(ranking, limit.half, measure.cutoff)
+    near, is_near = _in_reach_of_cutoff(ranking, limit.half, measure.cutoff)
     rng = np.random.default_rng(seed)
     # Each draw is a ranking, and the order of its entries. The first has the scores as they are.
     draws = [(near, np.arange(len(near.scores)))]
-    draws += [_moved(near, limit, rng) for _ in range(DRAWS)]
+    draws += [_with_moved_scores(near, limit, rng) for _ in range(DRAWS)]
     # Values of the measure for each group, of shape (1 + DRAWS, n_queries).
     drawn_values: dict[str, Floats] = {}
     for name in {tilt.a for tilt in tilts} | {tilt.b for tilt in tilts}:
@@ -201,7 +201,7 @@ def before_activation(judged_run: JudgedRun) -> Ranking:
     return Ranking(ranking.offsets, np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
 
-def _in_reach(
+def _in_reach_of_cutoff(
     ranking: Ranking, half: Floats, cutoff: int | None
 ) -> tuple[Ranking, npt.NDArray[np.bool_]]:
     """Cut each list to the entries that could come above the cutoff, and return which they are.
@@ -223,7 +223,9 @@ def _in_reach(
     return Ranking(offsets, ranking.scores[is_near]), is_near
 
 
-def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tuple[Ranking, Ints]:
+def _with_moved_scores(
+    ranking: Ranking, limit: Resolution, rng: np.random.Generator
+) -> tuple[Ranking, Ints]:
     """Move each score at random within its resolution.
 
     Returns the new ranking, and the entries in their new order.

@@ -168,7 +168,7 @@ def sequential_audit(
         Random seed of the order.
     """
     question = _read_share(measure)
-    _check(stop_at_tilt, max_queries, by)
+    _refuse_options(stop_at_tilt, max_queries, by)
     groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
     warn_of_labels(groups.remarks)
     if len(pairs) != 1:
@@ -222,7 +222,7 @@ def sequential_audit(
     )
 
 
-def _check(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
+def _refuse_options(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
     """Refuse options that are out of range."""
     if not 0 < stop_at_tilt < math.inf:
         raise UserError(f"expected a tilt above 0, such as 10 (points), got {stop_at_tilt}")

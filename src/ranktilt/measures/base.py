@@ -594,7 +594,7 @@ def measure(text: object) -> Measure:
 @cache
 def estimands() -> dict[str, str]:
     """Return ``module:object`` of every estimand by its name, including other packages'."""
-    return _table().paths()
+    return _estimand_table().paths()
 
 
 def every_estimand() -> tuple[Estimand, ...]:
@@ -602,13 +602,13 @@ def every_estimand() -> tuple[Estimand, ...]:
     return tuple(map(_load, estimands()))
 
 
-def _table() -> ExtensionTable:
+def _estimand_table() -> ExtensionTable:
     """Return the table that loads estimands: ours, and those of other packages."""
     paths = {name: f"{__package__}.{path}" for name, path in ESTIMANDS.items()}
-    return ExtensionTable("measure", "ranktilt.measures", paths, _fault)
+    return ExtensionTable("measure", "ranktilt.measures", paths, _entry_point_fault)
 
 
-def _fault(loaded: object, name: str) -> str:
+def _entry_point_fault(loaded: object, name: str) -> str:
     """Say why the object of an entry point is refused; an empty text if it is an estimand."""
     return "" if isinstance(loaded, Estimand) else f"is not an estimand: {type(loaded).__name__}"
 
@@ -618,7 +618,7 @@ def _load(name: str) -> Estimand:
     if name not in estimands():
         typed = [_hint(loaded) for loaded in every_estimand() if loaded.name not in _UNTYPED]
         raise unknown_name("measure", name, typed)
-    loaded: Estimand = _table().load(name)
+    loaded: Estimand = _estimand_table().load(name)
     return loaded
 
 

@@ -54,7 +54,7 @@ class ShareOfFirstRanks(GroupEstimand):
         within = probability_within(head, self.cutoff)
         sign = first[is_kept].astype(np.float64) - second[is_kept]
         either = first[is_kept].astype(np.float64) + second[is_kept]
-        top_lead = _lead(head, sign * within, either * within)
+        top_lead = _lead_of_first_group(head, sign * within, either * within)
         has_both = np.abs(list_lead) < 1
         # A share is (1 + lead) / 2, so half the difference of two leads is the difference of the
         # shares. Computed so, it changes only its sign if the groups are swapped.
@@ -109,7 +109,7 @@ class ShareOfFirstRanks(GroupEstimand):
         }
 
 
-def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
+def _lead_of_first_group(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
     """Return the share of the first group minus the share of the second, for each query.
 
     NaN for a query without documents of either group. `unsigned` has the weight of each entry;

@@ -84,7 +84,7 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     steps: list[NextStep] = []
     folder = folder_of(audit)
     if folder and _needs_check(audit):
-        steps.append(_step("check", ["ranktilt", "check", folder, *split_words(audit)]))
+        steps.append(_command_step("check", ["ranktilt", "check", folder, *split_words(audit)]))
     tilted = [verdict for verdict in verdicts if verdict.kind == "favours"]
     # The steps are about the largest tilt, with which the headline begins, too.
     tilted.sort(key=lambda verdict: -margins(verdict.effect, audit.margin))
@@ -99,7 +99,7 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     return tuple(steps[:_MOST_STEPS])
 
 
-def _step(kind: StepKind, words: list[str], *more: str, control: str = "") -> NextStep:
+def _command_step(kind: StepKind, words: list[str], *more: str, control: str = "") -> NextStep:
     """Return a step whose command has these words, `more` at its end."""
     return NextStep(kind=kind, command=shlex.join([*words, *more]), control=control)
 
@@ -136,7 +136,7 @@ def _steps_if_favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
     words = mitigate_words(audit, run, pair)
     if words:
         save = _SAVE_RUN if "--run" in words else _SAVE_RANKER
-        yield _step("mitigate", words, *save, "-o", "mitigated.html")
+        yield _command_step("mitigate", words, *save, "-o", "mitigated.html")
     yield _gate_step(audit, "fail")
 
 
@@ -154,18 +154,18 @@ def _explanation_step(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
             if row.run == run and row.moves and row.moves[audit.primary_index].is_shown
         ]
         control = controls_that_move[0] if controls_that_move else ""
-        yield _step("explain", explain_twins, "--attribution", control=control)
+        yield _command_step("explain", explain_twins, "--attribution", control=control)
         return
     if audit.measures and not audit.card and are_twins(audit, pair):
-        yield _step("twins", audit_words(audit), "--card")
+        yield _command_step("twins", audit_words(audit), "--card")
         return
     explain_groups = explain_groups_words(audit, [run], pair)
     if explain_groups:
-        yield _step("explain", explain_groups, "--attribution")
+        yield _command_step("explain", explain_groups, "--attribution")
         return
     explain_labels = explain_labels_words(audit, [run], pair) if folder_of(audit) else []
     if explain_labels:
-        yield _step("explain", explain_labels, "--attribution")
+        yield _command_step("explain", explain_labels, "--attribution")
 
 
 def _gate_step(audit: Audit, kind: StepKind) -> NextStep:
@@ -191,4 +191,4 @@ def _steps_if_inconclusive(audit: Audit, run: str) -> Iterator[NextStep]:
             needed=math.ceil(primary.queries * (points / SHOWN) ** 2),
         )
     if not audit.card and audit.spec["by"] == "source" and primary is not None and primary.twins:
-        yield _step("card", audit_words(audit), "--card")
+        yield _command_step("card", audit_words(audit), "--card")

@@ -82,7 +82,7 @@ def controls(
         changed. The p of all Relative Δ in the table, raw ones included, are corrected together.
     """
     names = list(dict.fromkeys(which))
-    _check(names, collection, raw, near)
+    _refuse_uncontrollable(names, collection, raw, near)
     all_controls = _Controls(collection, rankers, runs, raw=raw, near=near)
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
     controlled: list[Controlled] = []
@@ -93,13 +93,15 @@ def controls(
     notes = tuple(SavedRunNotControlled(run=name) for name in saved)
     return replace(
         raw,
-        controls=_table(raw, controlled),
+        controls=_with_raw_rows(raw, controlled),
         spec={**raw.spec, "near": near},
         notes=(*raw.notes, *notes),
     )
 
 
-def _check(names: Iterable[str], collection: Collection, raw: Audit, near: float) -> None:
+def _refuse_uncontrollable(
+    names: Iterable[str], collection: Collection, raw: Audit, near: float
+) -> None:
     """Refuse unknown controls, and an audit or a collection that controls cannot be applied to."""
     for name in names:
         if name not in CONTROLS:
@@ -119,7 +121,7 @@ def _check(names: Iterable[str], collection: Collection, raw: Audit, near: float
         )
 
 
-def _table(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
+def _with_raw_rows(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
     """Put the raw values in front of the controls, and correct all p of the table together."""
     raw_rows = []
     for run in raw.runs:

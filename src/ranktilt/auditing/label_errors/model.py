@@ -101,7 +101,7 @@ def label_model(errors: LabelErrors, collection: Collection | None, groups: Grou
     if len(groups.names) < 2:
         raise UserError(f"{OPTION} needs two groups or more; choose their column with --by")
     try:
-        parts, part = _parts(errors, collection, groups)
+        parts, part = _parts_of_documents(errors, collection, groups)
         if errors.rates is not None:
             groups.index(errors.rates.group)
     except UserError as error:
@@ -113,20 +113,20 @@ def label_model(errors: LabelErrors, collection: Collection | None, groups: Grou
     elif errors.sample is not None:
         sample = _grouped_sample(errors.sample, groups)
         if errors.by:
-            sample = _with_parts(errors, sample, _documents(collection), parts, part)
+            sample = _with_parts(errors, sample, _require_documents(collection), parts, part)
         confusions = _sample_confusions(errors, sample, groups, parts)
     for name, confusion in zip(parts, confusions, strict=True):
         _require_information(errors, confusion, name)
     return LabelModel(groups=groups, parts=parts, confusions=tuple(confusions), part=part)
 
 
-def _parts(
+def _parts_of_documents(
     errors: LabelErrors, collection: Collection | None, groups: Groups
 ) -> tuple[tuple[str, ...], Ints]:
     """Return the names of the parts, and the number of each document's part."""
     if not errors.by:
         return ("",), np.zeros(len(groups.code), dtype=np.int64)
-    parts = grouping(_documents(collection), errors.by, fewest=1)
+    parts = grouping(_require_documents(collection), errors.by, fewest=1)
     is_unknown = (groups.code >= 0) & (parts.code < 0)
     if is_unknown.any():
         documents = counted(
@@ -134,13 +134,13 @@ def _parts(
         )
         raise UserError(
             f"{OPTION} {errors.text}: {documents} no {errors.by} (first: "
-            f"{_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill "
+            f"{_require_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill "
             "the column, or state one rate for all"
         )
     return parts.names, parts.code
 
 
-def _documents(collection: Collection | None) -> Collection:
+def _require_documents(collection: Collection | None) -> Collection:
     """Return the collection; refuse rates by parts where there is none."""
     if collection is None:
         raise UserError(f"rates by parts of the documents need these; audit again with {OPTION}")
@@ -224,7 +224,7 @@ def _sample_confusions(
         rows = rows.with_columns(part=pl.lit(0, dtype=pl.Int64))
     confusions = []
     for number, name in enumerate(parts):
-        counts = _counts(rows.filter(pl.col("part") == number), len(groups.names))
+        counts = _checked_counts(rows.filter(pl.col("part") == number), len(groups.names))
         empty = np.flatnonzero(counts.sum(axis=0) == 0)
         if len(empty):
             where = f" of {errors.by} {name!r}" if name else ""
@@ -266,7 +266,7 @@ def _with_parts(
     return rows.with_columns(part=keys.replace_strict(numbers, return_dtype=pl.Int64))
 
 
-def _counts(rows: pl.DataFrame, group_count: int) -> Floats:
+def _checked_counts(rows: pl.DataFrame, group_count: int) -> Floats:
     """Count checked documents by label and true group, shape (labels, groups)."""
     counts = np.zeros((group_count, group_count))
     np.add.at(

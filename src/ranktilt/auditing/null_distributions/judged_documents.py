@@ -68,7 +68,7 @@ def judged_labels(
     query, is_first = judgments.query[counted], judgments.group[counted] == groups[0]
     query_count = len(judgments.queries)
     both = Judged(query=query, grade=judgments.grade[counted], n_queries=query_count)
-    added = _added(judged_run, measure, is_counted, both)[counted]
+    added = _added_by_judgments(judged_run, measure, is_counted, both)[counted]
 
     # `added` is a share of the ideal of both groups together; a group's value is divided by the
     # ideal of that group alone.
@@ -96,7 +96,9 @@ def judged_labels(
     return LabelEffects(clusters=clusters, draw_number=judgments.first_of_equal[counted])
 
 
-def _added(judged_run: JudgedRun, measure: Measure, is_counted: Bools, both: Judged) -> Floats:
+def _added_by_judgments(
+    judged_run: JudgedRun, measure: Measure, is_counted: Bools, both: Judged
+) -> Floats:
     """Return what each judgment adds to its query's value, as if both groups were one group.
 
     `is_counted` says which judgments are of the two groups and count, and `both` are these. A
@@ -198,14 +200,14 @@ def exchange_p(
         size = origin_count, stop - start
         is_exchanged = rng.integers(0, 2, size=size, dtype=np.int8)[origin] == 1
         is_first_in_draw = is_first != is_exchanged
-        null.append(_difference(relevant, is_first_in_draw.astype(np.float64)))
+        null.append(_differences_by_draw(relevant, is_first_in_draw.astype(np.float64)))
     drawn = np.concatenate(null)
-    observed = float(_difference(relevant, is_first.astype(np.float64))[0])
+    observed = float(_differences_by_draw(relevant, is_first.astype(np.float64))[0])
     # A draw and the one that exchanges all other origins are equally likely and of opposite sign.
     return shuffle_p(observed, np.concatenate([drawn, -drawn]))
 
 
-def _difference(relevant: RelevantBlocks, is_first: Floats) -> Floats:
+def _differences_by_draw(relevant: RelevantBlocks, is_first: Floats) -> Floats:
     """Sum ``M_a − M_b`` over the queries, draw by draw.
 
     `is_first` is 1 where a draw puts a document in a, and 0 where it puts it in b. Its shape is
@@ -362,13 +364,17 @@ class _RankedGroups:
     def fill(self, block: slice, shuffled: _ShuffledGroups) -> None:
         """Write Relative Δ of every pair under a block of shuffles in `_RankedPair.deltas`."""
         values = {
-            index: _values(retrieved.totals(shuffled.is_member[index]), shuffled.ideal[index])
+            index: _shares_of_ideal(
+                retrieved.totals(shuffled.is_member[index]), shuffled.ideal[index]
+            )
             for index, retrieved in self.blocks.items()
         }
         for pair in self.pairs:
             a, b = pair.groups
             queries_a, queries_b = pair.shared_queries
-            pair.deltas[:, block] = _delta(values[a][:, queries_a], values[b][:, queries_b])
+            pair.deltas[:, block] = _deltas_by_draw(
+                values[a][:, queries_a], values[b][:, queries_b]
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -415,7 +421,7 @@ class _Group:
         return RelevantBlocks.from_ranking(self.pool, measures, ranking, entry_position)
 
 
-def _values(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:
+def _shares_of_ideal(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:
     """Divide each query's total by the total of its best ranking.
 
     Both are a list by measure. Returns an array of shape (n_measures, n_queries, draws); NaN if a
@@ -426,7 +432,7 @@ def _values(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:
         return total / ideal
 
 
-def _delta(a: Floats, b: Floats) -> Floats:
+def _deltas_by_draw(a: Floats, b: Floats) -> Floats:
     """Compute Relative Δ of two groups' values; the result has the shape (n_measures, draws).
 
     `a` and `b` have the shape (n_measures, n_queries, draws). Only queries that both groups have
@@ -435,7 +441,7 @@ def _delta(a: Floats, b: Floats) -> Floats:
     # NumPy adds up a single column in another order than several, and a shuffle's last digits
     # would depend on the size of its block. So a single column is computed twice.
     if a.shape[-1] == 1:
-        return _delta(np.repeat(a, 2, axis=-1), np.repeat(b, 2, axis=-1))[:, :1]
+        return _deltas_by_draw(np.repeat(a, 2, axis=-1), np.repeat(b, 2, axis=-1))[:, :1]
     is_counted = ~(np.isnan(a) | np.isnan(b))
     count = np.maximum(is_counted.sum(axis=1), 1)
     mean_a = np.where(is_counted, a, 0.0).sum(axis=1) / count

@@ -55,13 +55,13 @@ def average_defined(values: Floats) -> Floats:
 
 def _average(repeats: Sequence[Sample]) -> Sample:
     """Average the samples of one answer."""
-    shares = _shares(repeats)
+    shares = _weights_of_repeats(repeats)
     numerators = [sample.numerator for sample in repeats]
     denominators = [sample.denominator for sample in repeats]
     return replace(
         repeats[0],
-        numerator=_mean(repeats, numerators, shares),
-        denominator=_mean(repeats, denominators, shares),
+        numerator=_mean_where_counted(repeats, numerators, shares),
+        denominator=_mean_where_counted(repeats, denominators, shares),
         parts=_mean_parts(repeats),
         null=_mean_null([sample.null for sample in repeats]),
         clusters=_mean_clusters(repeats, shares),
@@ -69,7 +69,7 @@ def _average(repeats: Sequence[Sample]) -> Sample:
     )
 
 
-def _shares(repeats: Sequence[Sample]) -> Floats:
+def _weights_of_repeats(repeats: Sequence[Sample]) -> Floats:
     """Return the weight of each repeat in the mean of each query, of shape (n_repeats, n_queries).
 
     The repeats in which a query counts have equal weights, the others 0. For a query that counts in
@@ -80,7 +80,9 @@ def _shares(repeats: Sequence[Sample]) -> Floats:
     return np.where(total > 0, is_counted / np.maximum(total, 1), 1 / len(repeats))
 
 
-def _mean(repeats: Sequence[Sample], columns: Sequence[Floats], shares: Floats) -> Floats:
+def _mean_where_counted(
+    repeats: Sequence[Sample], columns: Sequence[Floats], shares: Floats
+) -> Floats:
     """Return the mean of a column over the repeats in which a query counts.
 
     A query that counts in no repeat has its value in the first one, which does not count in the

@@ -166,7 +166,7 @@ def effectiveness_components(run: str, measure: Measure, values: Floats) -> Repe
     split = _ErrorSplit(
         error=math.sqrt(squared_error),
         of_queries=1.0,
-        of_repeats=_share(anova.residual, anova.mean_square_queries),
+        of_repeats=_clipped_share(anova.residual, anova.mean_square_queries),
         present=anova.repeats,
     )
     return RepeatComponents(
@@ -194,11 +194,11 @@ def _answer_components(
     if not variance.of_both > 0:
         return None
     label_share = _label_share(effect)
-    query_share = _share(variance.of_queries, variance.of_both) * (1 - label_share)
+    query_share = _clipped_share(variance.of_queries, variance.of_both) * (1 - label_share)
     split = _ErrorSplit(
         error=effect.error,
         of_queries=query_share,
-        of_repeats=query_share * _share(anova.residual, anova.mean_square_queries),
+        of_repeats=query_share * _clipped_share(anova.residual, anova.mean_square_queries),
         of_labels=label_share,
         present=anova.repeats,
     )
@@ -233,10 +233,10 @@ def _label_share(effect: Effect) -> float:
     """Return the share of the squared error that comes from uncertain rates of label errors."""
     if effect.observed is None:
         return 0.0
-    return _share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
+    return _clipped_share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
 
 
-def _share(part: float, total: float) -> float:
+def _clipped_share(part: float, total: float) -> float:
     """Return a part as a share of a total, 0 to 1; 0 if the total is not above 0."""
     return min(part / total, 1.0) if total > 0 else 0.0
 

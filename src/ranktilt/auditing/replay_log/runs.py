@@ -78,7 +78,7 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
         STRICT: rankings.strict,
     }
     runs = {
-        name: _run(name, lists, orders_of_run, rankings.called, log=str(log))
+        name: _run_from_orders(name, lists, orders_of_run, rankings.called, log=str(log))
         for name, orders_of_run in orders.items()
     }
     return LogRuns(file=str(log), calls=calls, rankings=rankings, runs=runs)
@@ -129,7 +129,7 @@ def _prompt_texts(title: str, text: str) -> tuple[str, ...]:
     return (text,) if text else ()
 
 
-def _run(
+def _run_from_orders(
     name: str,
     lists: CandidateTexts,
     orders: Sequence[Sequence[int]],

@@ -109,7 +109,7 @@ def trends(
         temperatures = tuple(sources[index].temperature for index in indexes)
         if len(set(temperatures)) < FEWEST_TEMPERATURES:
             continue
-        columns, clusters = _columns(
+        columns, clusters = _columns_by_temperature(
             [audits[index] for index in indexes], run, RelativeDelta(of=measure), queries
         )
         task = TrendTask(
@@ -154,7 +154,7 @@ def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[Note]:
         yield SeriesApart(temperatures=len(all_temperatures))
 
 
-def _columns(
+def _columns_by_temperature(
     audits: Sequence[Audit], run: str, tilt: RelativeDelta, queries: Sequence[str]
 ) -> tuple[Columns, list[Clusters | None]]:
     """Return both groups' values at each temperature, and what documents add to its tilt.
