@@ -126,16 +126,16 @@ def _parts_of_documents(
     """Return the names of the parts, and the number of each document's part."""
     if not errors.by:
         return ("",), np.zeros(len(groups.code), dtype=np.int64)
-    parts = grouping(_require_documents(collection), errors.by, fewest=1)
+    documents = _require_documents(collection)
+    parts = grouping(documents, errors.by, fewest=1)
     is_unknown = (groups.code >= 0) & (parts.code < 0)
     if is_unknown.any():
-        documents = counted(
-            int(is_unknown.sum()), "labelled document has", "labelled documents have"
-        )
+        count = int(is_unknown.sum())
+        number = counted(count, "labelled document has", "labelled documents have")
+        first = documents.ids[int(is_unknown.argmax())]
         raise UserError(
-            f"{OPTION} {errors.text}: {documents} no {errors.by} (first: "
-            f"{_require_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill "
-            "the column, or state one rate for all"
+            f"{OPTION} {errors.text}: {number} no {errors.by} (first: {first!r}), so no rates; "
+            "fill the column, or state one rate for all"
         )
     return parts.names, parts.code
 

@@ -135,7 +135,10 @@ def _label_values(model: LabelModel, a: str) -> Floats:
 
 
 def _label_scale(values: Floats, estimand: Estimand) -> LabelScale:
-    """Return how the corrected answer follows from the observed one; `values` are of `_label_values`."""
+    """Return how the corrected answer follows from the observed one.
+
+    `values` are those of `_label_values`.
+    """
     value_a, value_b = values.tolist()
     # Both groups' shares of the first ranks add up to 1. What other answers sum for both groups
     # adds up to 0, since it is a share of the first ranks minus a share of the list.

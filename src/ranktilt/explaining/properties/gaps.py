@@ -4,8 +4,8 @@ A *list* is a query's ranking. An *outcome* says how high a document is in its l
 standard deviations of the list's scores), by rank, or whether it is among the first k. Each outcome
 is regressed on the group with an effect of the query. The *gap* is the coefficient of the group. It
 changes once the properties are in the regression, and that change is split into *parts*, one for
-each property (Gelbach 2016; see `ranktilt.statistics.regression.gelbach`). This shows correlation: a ranker
-may use something that comes with a property.
+each property (Gelbach 2016; see `ranktilt.statistics.regression.gelbach`). This shows correlation:
+a ranker may use something that comes with a property.
 """
 
 from __future__ import annotations
