@@ -174,22 +174,21 @@ class Card:
             zip(judged_runs, pages, shuffled_shares, strict=True)
         ):
             for pair_index, (pair, twins) in enumerate(self.twins.items()):
-                parts = {"shares": share_difference(signs[pair])}
-                weight = page.known.astype(np.float64)
                 answers = TwinAnswers(
-                    total=page.difference(signs[pair]), weight=weight, parts=parts
+                    total=page.difference(signs[pair]),
+                    weight=page.known.astype(np.float64),
+                    parts={"shares": share_difference(signs[pair])},
                 )
                 if exchanges[pair] or shares is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
                     sample = self._twin_sample(judged_run, estimand, twins, answers)
-                    yield run_index, pair_index, sample
-                    continue
-                a, b = (self.groups.names.index(name) for name in pair)
-                labels = page_labels(
-                    judged_run, page, signs[pair], self.groups, origins=self.origins
-                )
-                sample = self._plain_sample(judged_run, estimand, twins, answers)
-                sample = sample.with_random_labels(shares[a] - shares[b], labels)
+                else:
+                    a, b = (self.groups.names.index(name) for name in pair)
+                    labels = page_labels(
+                        judged_run, page, signs[pair], self.groups, origins=self.origins
+                    )
+                    sample = self._plain_sample(judged_run, estimand, twins, answers)
+                    sample = sample.with_random_labels(shares[a] - shares[b], labels)
                 yield run_index, pair_index, sample
 
     def _list_answers(

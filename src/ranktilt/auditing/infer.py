@@ -97,37 +97,21 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
     tilts_of_repeats = _tilt_samples(inputs, measurements)
     tilt_samples = average_repeats(tilts_of_repeats)
     tilts = _with_variation(effects(tilt_samples, options, primary=inputs.primary), variations)
-    card: list[Effect] = []
-    card_of_repeats: list[Sample] = []
-    card_samples: list[Sample] = []
-    if inputs.questions:
-        judged_samples = _card_samples(inputs, measurements)
-        card_of_repeats = [judged.sample for judged in judged_samples]
-        card_samples = average_repeats(card_of_repeats)
-        # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
-        first = first_tilts(inputs, tilts) if inputs.options.card else []
-        if inputs.label_model is None:
-            answers = effects(card_samples, options, first_effects=first, primary=inputs.primary)
-        else:
-            shuffles = _card(inputs).shuffles
-            correction = correct_labels(inputs, inputs.label_model, judged_samples, shuffles)
-            card_of_repeats = list(correction.repeat_samples)
-            card_samples = list(correction.samples)
-            answers = correction.effects
-        card = _with_variation(answers, variations)
+    answers = _card_answers(inputs, measurements, tilts)
+    card = _with_variation(answers.effects, variations)
     if inputs.pairs and inputs.primary is not None:
         _check_answered(inputs.primary, [*tilts, *card])
-    repeat_samples = (*tilts_of_repeats, *card_of_repeats)
+    repeat_samples = (*tilts_of_repeats, *answers.repeat_samples)
     components = _repeat_components(
         inputs,
         measurements,
         samples=repeat_samples,
-        averaged=[*tilt_samples, *card_samples],
+        averaged=[*tilt_samples, *answers.samples],
         effects=[*tilts, *card],
     )
     group_samples = tuple(
         sample
-        for sample in card_samples
+        for sample in answers.samples
         if isinstance(sample.estimand, GroupEstimand) or sample.estimand == inputs.primary
     )
     return Inferences(
@@ -137,8 +121,47 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         repeats=tuple(components),
         tilt_samples=tuple(tilt_samples),
         group_samples=group_samples,
-        card_samples=tuple(card_samples),
+        card_samples=answers.samples,
         repeat_samples=repeat_samples,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _CardAnswers:
+    """Answers to the questions of the card, and the samples behind them."""
+
+    effects: tuple[Effect, ...] = ()
+    """The answers."""
+    samples: tuple[Sample, ...] = ()
+    """Values per query behind the answers, averaged over repeats."""
+    repeat_samples: tuple[Sample, ...] = ()
+    """Values per query in each repeat."""
+
+
+def _card_answers(
+    inputs: AuditInputs, measurements: Measurements, tilts: Sequence[Effect]
+) -> _CardAnswers:
+    """Answer the questions of the card; correct the answers if error rates of labels are known."""
+    if not inputs.questions:
+        return _CardAnswers()
+    options = inputs.options.inference
+    judged_samples = _card_samples(inputs, measurements)
+    if inputs.label_model is not None:
+        shuffles = _card(inputs).shuffles
+        corrected = correct_labels(inputs, inputs.label_model, judged_samples, shuffles)
+        return _CardAnswers(
+            effects=corrected.effects,
+            samples=corrected.samples,
+            repeat_samples=corrected.repeat_samples,
+        )
+    samples_of_repeats = [judged.sample for judged in judged_samples]
+    samples = average_repeats(samples_of_repeats)
+    # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
+    first = first_tilts(inputs, tilts) if inputs.options.card else []
+    return _CardAnswers(
+        effects=effects(samples, options, first_effects=first, primary=inputs.primary),
+        samples=tuple(samples),
+        repeat_samples=tuple(samples_of_repeats),
     )
 
 

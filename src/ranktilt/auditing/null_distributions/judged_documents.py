@@ -178,33 +178,72 @@ def exchange_p(
         totals = sample.clusters.origin_totals
         exchanged = exchanged_sums(totals, draws=options.resamples, seed=seed)
         return shuffle_p(float(totals.sum()), exchanged)
-    # Other measures are computed anew from the ranking in each draw.
-    judgments = judged_run.judgments
-    ranking, keep = judged_run.ranking.head(measure.cutoff)
-    entry_judgment = judged_run.judgment[keep]
-    is_counted = (entry_judgment >= 0) & np.isin(judgments.group[entry_judgment], groups)
-    is_counted &= sample.mask[ranking.query]
-    # A document that is not retrieved adds 0 whatever its label.
-    retrieved = np.unique(entry_judgment[is_counted])
-    query = np.unique(judgments.query[retrieved], return_inverse=True)[1]
-    pool = RelevantDocuments(query=query, grade=judgments.grade[retrieved])
-    pool_position = _positions_in(retrieved, len(judgments.query))
-    entry_position = pool_position[entry_judgment]
-    relevant = RelevantBlocks.from_ranking(pool, [measure], ranking, entry_position)
-    is_first = (judgments.group[retrieved] == groups[0])[:, None]
-    origin = np.unique(origins[judgments.row[retrieved]], return_inverse=True)[1]
-    origin_count = int(origin.max(initial=-1)) + 1
-    rng = np.random.default_rng(seed)
-    null: list[Floats] = []
-    for start, stop in blocks(options.resamples, len(retrieved), MOST_LABELS):
-        size = origin_count, stop - start
-        is_exchanged = rng.integers(0, 2, size=size, dtype=np.int8)[origin] == 1
-        is_first_in_draw = is_first != is_exchanged
-        null.append(_differences_by_draw(relevant, is_first_in_draw.astype(np.float64)))
-    drawn = np.concatenate(null)
-    observed = float(_differences_by_draw(relevant, is_first.astype(np.float64))[0])
+    twins = _RetrievedTwins.from_run(judged_run, measure, groups, sample, origins=origins)
+    null = twins.exchanged_differences(draws=options.resamples, seed=seed)
     # A draw and the one that exchanges all other origins are equally likely and of opposite sign.
-    return shuffle_p(observed, np.concatenate([drawn, -drawn]))
+    return shuffle_p(twins.observed_difference, np.concatenate([null, -null]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RetrievedTwins:
+    """The relevant documents of two groups of twins that a run retrieves within the cutoff.
+
+    A document that is not retrieved adds 0 to a measure whatever its label.
+    """
+
+    relevant: RelevantBlocks
+    """The documents in their tie blocks, of which measures are computed."""
+    is_first: Bools
+    """Whether each document is of the first group, a column of shape (n_documents, 1)."""
+    origin: Ints
+    """Number of each document's origin, from 0 without gaps."""
+
+    @classmethod
+    def from_run(
+        cls,
+        judged_run: JudgedRun,
+        measure: Measure,
+        groups: tuple[int, int],
+        sample: Sample,
+        *,
+        origins: Ints,
+    ) -> _RetrievedTwins:
+        """Collect the documents; the parameters are those of `exchange_p`."""
+        judgments = judged_run.judgments
+        ranking, keep = judged_run.ranking.head(measure.cutoff)
+        entry_judgment = judged_run.judgment[keep]
+        is_counted = (entry_judgment >= 0) & np.isin(judgments.group[entry_judgment], groups)
+        is_counted &= sample.mask[ranking.query]
+        retrieved = np.unique(entry_judgment[is_counted])
+        query = np.unique(judgments.query[retrieved], return_inverse=True)[1]
+        pool = RelevantDocuments(query=query, grade=judgments.grade[retrieved])
+        pool_position = _positions_in(retrieved, len(judgments.query))
+        entry_position = pool_position[entry_judgment]
+        return cls(
+            relevant=RelevantBlocks.from_ranking(pool, [measure], ranking, entry_position),
+            is_first=(judgments.group[retrieved] == groups[0])[:, None],
+            origin=np.unique(origins[judgments.row[retrieved]], return_inverse=True)[1],
+        )
+
+    @property
+    def observed_difference(self) -> float:
+        """``M_a − M_b`` with the labels as they are, summed over the queries."""
+        return float(_differences_by_draw(self.relevant, self.is_first.astype(np.float64))[0])
+
+    def exchanged_differences(self, *, draws: int, seed: list[int]) -> Floats:
+        """Return ``M_a − M_b`` in many draws, each with the labels of random origins exchanged.
+
+        The measure is computed anew from the ranking in each draw.
+        """
+        origin_count = int(self.origin.max(initial=-1)) + 1
+        rng = np.random.default_rng(seed)
+        differences: list[Floats] = []
+        for start, stop in blocks(draws, len(self.is_first), MOST_LABELS):
+            size = origin_count, stop - start
+            is_exchanged = rng.integers(0, 2, size=size, dtype=np.int8)[self.origin] == 1
+            is_first_in_draw = (self.is_first != is_exchanged).astype(np.float64)
+            differences.append(_differences_by_draw(self.relevant, is_first_in_draw))
+        return np.concatenate(differences)
 
 
 def _differences_by_draw(relevant: RelevantBlocks, is_first: Floats) -> Floats:
