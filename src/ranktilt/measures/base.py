@@ -3,6 +3,13 @@
 `Estimand` is what all of them have in common. A `Measure` asks how well a ranking serves the
 relevant documents of one group. A `GroupEstimand` asks at which ranks two groups are, relevant or
 not. `twins.base` has the questions about twins, the two versions of one document.
+
+- *group*: a set of documents, such as all human texts; two of them are compared, *a* and *b*
+- *label*: it says which group a document is in; a *labeling* gives every document a label
+- *tie block*: the documents of one list with the same score, of which all orders are equally likely
+- *entry*: a document in the list of a query
+- *random labels*: labels dealt out by chance; the answers that they give show how far from neutral
+  an answer may be although no group is favoured
 """
 
 from __future__ import annotations
@@ -59,9 +66,9 @@ ESTIMANDS = {
 }
 """Module and object of every estimand by the name that users type; imported at the first use."""
 _UNTYPED = ("RelativeDelta", "Preference", "GradeGap")
-"""Estimands that the audit chooses by itself, so that no message offers them."""
+"""Names that nobody types, so that no message offers them: commands ask these by themselves."""
 _LARGEST_CUTOFF = (1 << 31) - 1
-"""Largest cutoff: the largest integer of 32 bits."""
+"""Largest cutoff: the largest integer of 32 bits, far beyond any list."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,8 @@
-"""Share@k: a group's share of the first k ranks, compared with its share of the whole list."""
+"""Share@k: a group's share of the first k ranks, compared with its share of the whole list.
+
+In this file, the *lead* of the first group is its share minus the share of the second group, and a
+*label* says which of the two groups a document is of.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Head-to-head: how often each of two twins is ranked above the other."""
+"""Head-to-head: how often each of two twins is ranked above the other.
+
+*Twins* are two versions of one document, one in each of two groups; a *pair* is two twins. A
+*meeting* is a pair of which a query retrieved at least one document (`Meetings`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pair rank gap: by how many ranks one twin is above the other."""
+"""Pair rank gap: by how many ranks one twin is above the other.
+
+*Twins* are two versions of one document, one in each of two groups; a *pair* is two twins.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Score gap: how far apart the scores of twins are.
 
-It describes a ranker and gives no verdict, because the scores of two rankers have no common scale.
+*Twins* are two versions of one document, one in each of two groups. The gap describes a ranker and
+gives no verdict, because the scores of two rankers have no common scale.
 """
 
 from __future__ import annotations
