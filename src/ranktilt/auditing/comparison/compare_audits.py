@@ -1,4 +1,8 @@
-"""Compare the runs of two audits, or of one audit, on their common queries."""
+"""Compare the runs of two audits, or of one audit, on their common queries.
+
+Three tables are compared: *tilts* (Relative Δ of a run, between two groups), effectiveness (the
+mean of a measure over all documents), and *estimates* (all other questions about groups).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """Split the measures of a published run into the parts of input order, model and parser.
 
-A log holds the calls of an LLM ranker. The published run is what published code made from its
-answers; the *parser* is what in that code reads an answer. A *part*, such as that of the model, is
-the difference between two of the log's runs; `PARTS` names them.
+A log holds the calls of an LLM ranker: prompts that show passages, and the model's answers. The
+*published* run is what published code made from the answers; the *parser* is what in that code
+reads an answer. Passages that an answer does not rank keep the order in which they were shown, so a
+published run owes its measures to that order, to the model and to the parser. A *part*, such as
+that of the model, is the difference between two of the log's runs; `PARTS` names them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The runs of a log: the input order, the model's order, the published and the strict order.
 
-A log holds the calls of an LLM ranker, each of which shows some candidates of a query (the
-*passages*) and asks the model to rank them.
+A *log* holds the calls of an LLM ranker, each of which shows some candidates of a query (the
+*passages*) and asks the model to rank them. The *strict* order shuffles passages that no answer
+ranks, so that they do not profit from their place in the input.
 """
 
 from __future__ import annotations
