@@ -2,8 +2,8 @@
 
 A *source* is who wrote a document, such as a human or a language model. A corpus has *twins*: two
 versions of a document, one by a reference source and one by another source. A *side* is all
-versions of one source, and is searched without the other side. If rankers answer queries equally
-well on both sides, both versions hold what the queries ask for.
+versions of one source, and is searched without the other side: a side that is hard to search would
+explain a tilt.
 """
 
 from __future__ import annotations
