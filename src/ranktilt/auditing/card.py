@@ -177,7 +177,7 @@ class Card:
                 answers = TwinAnswers(
                     total=page.difference(signs[pair]),
                     weight=page.known.astype(np.float64),
-                    parts={"shares": share_difference(signs[pair])},
+                    details={"shares": share_difference(signs[pair])},
                 )
                 if exchanges[pair] or shares is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
@@ -207,7 +207,7 @@ class Card:
                 is_first, is_second = entry_groups == a, entry_groups == b
                 total, weight = estimand.columns(judged_run.ranking, is_first, is_second)
                 composition = estimand.composition(judged_run.ranking, is_first, is_second)
-                answers = TwinAnswers(total=total, weight=weight, parts=composition)
+                answers = TwinAnswers(total=total, weight=weight, details=composition)
                 labels = listed_labels(
                     judged_run, estimand, is_first, is_second, origins=self.origins
                 )
@@ -265,7 +265,7 @@ class Card:
                 seed=self.shuffles.seed,
                 count=self.shuffles.count,
             )
-            parts = {
+            details = {
                 **judged_run.group_counts(self.groups),
                 **estimand.details(lists, answers.weight > 0),
             }
@@ -276,7 +276,7 @@ class Card:
                 b=ALL,
                 numerator=answers.total,
                 denominator=answers.weight,
-                parts=parts,
+                details=details,
                 distinct=judged_run.distinct,
             )
             yield run_index, 0, sample.with_random_labels(null)
@@ -307,7 +307,7 @@ class Card:
             b=group_b,
             numerator=answers.total,
             denominator=answers.weight,
-            parts=answers.parts,
+            details=answers.details,
             clusters=twins.clusters(answers.clusters),
             distinct=judged_run.distinct,
         )

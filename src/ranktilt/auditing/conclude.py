@@ -208,7 +208,7 @@ def _notes(
         effect for effect in inferences.card if effect.measure == repr(inputs.primary)
     ]
     yield from few_query_notes(tilts, primary_answers, options.inference.resamples)
-    depth = LONE_GROUP_DEPTH if inputs.questions else None
+    depth = LONE_GROUP_DEPTH if inputs.card_questions else None
     yield from lone_group_notes(judged_runs, groups, collection, depth=depth)
     names = [run.name for run in inputs.runs]
     yield from sparse_notes(
@@ -216,7 +216,7 @@ def _notes(
     )
     uneven = [pair.names for pair in inputs.pairs_with_judgments if not pair.are_twins]
     yield from twin_notes(collection, groups, uneven, judgments)
-    if inputs.questions and inputs.label_model is None:
+    if inputs.card_questions and inputs.label_model is None:
         has_twins = any(len(pair.twins.rows) for pair in inputs.pairs)
         yield from card_notes(collection, groups, twins=has_twins)
     margin = read_margin(options.margin)

@@ -142,7 +142,7 @@ def _card_answers(
     inputs: AuditInputs, measurements: Measurements, tilts: Sequence[Effect]
 ) -> _CardAnswers:
     """Answer the questions of the card; correct the answers if error rates of labels are known."""
-    if not inputs.questions:
+    if not inputs.card_questions:
         return _CardAnswers()
     options = inputs.options.inference
     judged_samples = _card_samples(inputs, measurements)
@@ -246,7 +246,7 @@ def _compare_with_shuffles(
     The random labels are the same for all samples. Returns the samples of the keys of
     `runs_to_shuffle`, with these answers: their null distributions.
     """
-    question_count = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
+    question_count = max(len(inputs.measures), CARD_ROWS if inputs.card_questions else 0)
     tests = len(inputs.runs) * question_count * max(len(inputs.pairs), 1)
     shuffles = Shuffles(
         judgments=inputs.judgments, seed=inputs.options.inference.seed, count=shuffle_count(tests)
@@ -281,7 +281,7 @@ def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Judge
 
 def _card(inputs: AuditInputs) -> Card:
     """Return the card, with as many shuffles of labels as its number of tests needs."""
-    questions, options = inputs.questions, inputs.options.inference
+    questions, options = inputs.card_questions, inputs.options.inference
     # Groups without twins are asked fewer questions: Relative Δ and those about groups.
     group_question_count = 1 + sum(isinstance(question, GroupEstimand) for question in questions)
     question_count = 0

@@ -108,8 +108,8 @@ class AuditInputs:
     """Pairs of groups to compare."""
     measures: tuple[Measure, ...]
     """Measures of relevance, whose Relative Δ is computed."""
-    questions: tuple[Estimand, ...]
-    """Other estimands, which the card answers."""
+    card_questions: tuple[Estimand, ...]
+    """All other questions, which the card answers."""
     primary: Estimand | None
     """The question that verdicts answer; None where nothing is compared."""
     origins: Ints
@@ -170,14 +170,13 @@ def prepare(
     UserError
         If an option is out of range, a question cannot be answered, or there is nothing to compare.
     """
-    # Everything that can be refused without reading documents or runs is refused first.
     _require_collection(collection)
     # A column of numbers is a property, unless the user named groups of it to compare.
-    is_continuous = options.pairs is None and is_property(collection, options.by)
-    if is_continuous and measures is None:
+    has_property = options.pairs is None and is_property(collection, options.by)
+    if has_property and measures is None:
         measures = options.primary or PROPERTY_LIFT
     estimands = _read_estimands(measures, options, has_judgments=collection.has_judgments)
-    _check_property(estimands, options, is_continuous=is_continuous)
+    _check_property(estimands, options, has_property=has_property)
     options.check()
     runs = _read_runs(runs)
     repeats = list(chain.from_iterable(map(each_repeat, runs)))
@@ -185,24 +184,27 @@ def prepare(
     # A ranker knows the queries that it was fitted on, so they say nothing about it.
     collection, notes = without_fitted(collection, [run.spec for run in repeats])
     margin = read_margin(options.margin)
-    check_correctable(estimands, options, is_continuous=is_continuous)
+    check_correctable(estimands, options, has_property=has_property)
     _check_grouped(estimands, options)
-    pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
+
+    # The questions and options are checked; now the documents are grouped.
+    pairs = [property_sides(options.by or "")] if has_property else options.pairs
     groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
     # The usual questions depend on the groups: whether they have twins, and how many there are.
     estimands = estimands or _usual_estimands(collection, groups, pair_names, options)
     primary = _read_primary(estimands, options, margin)
-    relevance_measures, questions = _measures(estimands), _questions(estimands)
-    _check_answerable(questions, repeats, groups, has_relevant=judgments.has_relevant)
+    relevance_measures, card_questions = _measures(estimands), _card_questions(estimands)
+    _check_answerable(card_questions, repeats, groups, has_relevant=judgments.has_relevant)
     if relevance_measures:
         _check_judged(judgments, groups, pair_names, collection)
-    has_card = options.card and not is_continuous
-    questions = _with_card(questions, options, judgments) if has_card else questions
+    if options.card and not has_property:
+        card_questions = _with_standard_card(card_questions, options, judgments)
+
     origins = collection.origin_codes()
     compared = tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins))
     twins = {pair.names: pair.twins.rows for pair in compared}
-    model = audited_label_model(options.label_errors, collection, groups, twins, questions)
+    model = audited_label_model(options.label_errors, collection, groups, twins, card_questions)
     return AuditInputs(
         collection=collection,
         judgments=judgments,
@@ -211,7 +213,7 @@ def prepare(
         groups=groups,
         pairs=compared,
         measures=tuple(relevance_measures),
-        questions=tuple(questions),
+        card_questions=tuple(card_questions),
         primary=primary,
         origins=origins,
         options=options,
@@ -275,12 +277,12 @@ def _measures(estimands: Sequence[Estimand]) -> list[Measure]:
     return [estimand for estimand in estimands if isinstance(estimand, Measure)]
 
 
-def _questions(estimands: Sequence[Estimand]) -> list[Estimand]:
+def _card_questions(estimands: Sequence[Estimand]) -> list[Estimand]:
     """Return the estimands that are no measures of relevance; the card answers them."""
     return [estimand for estimand in estimands if not isinstance(estimand, Measure)]
 
 
-def _with_card(
+def _with_standard_card(
     questions: Sequence[Estimand], options: AuditOptions, judgments: Judgments
 ) -> list[Estimand]:
     """Return the standard questions of the card, then the given questions, each once.
@@ -307,16 +309,16 @@ def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
 
 
 def _check_property(
-    estimands: Sequence[Estimand], options: AuditOptions, *, is_continuous: bool
+    estimands: Sequence[Estimand], options: AuditOptions, *, has_property: bool
 ) -> None:
     """Refuse a question that does not fit the column.
 
     A column of numbers takes questions about a property, all others questions about groups.
     """
     for question in estimands:
-        if (question.kind == "property") == is_continuous:
+        if (question.kind == "property") == has_property:
             continue
-        if is_continuous:
+        if has_property:
             raise UserError(
                 f"{question!r} compares groups, and {options.by} is a column of numbers: ask "
                 f"{PROPERTY_LIFT}, or make groups: --by {options.by}:2"
@@ -394,7 +396,7 @@ def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None
     """Refuse questions about groups where there are none, and an audit without any question."""
     if options.by is not None:
         return
-    questions = _questions(estimands)
+    questions = _card_questions(estimands)
     subject = ""
     if options.card:
         subject = "the card needs"

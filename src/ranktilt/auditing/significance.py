@@ -88,7 +88,7 @@ class Sample:
     """Total of each query; for Relative Δ, the first group's value."""
     denominator: Floats
     """Weight of each query; for Relative Δ, the second group's value."""
-    parts: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
     """Counts and means that are printed with the answer, for `Effect.details`."""
     twins: bool = True
     """Whether the groups are twins: a document of `b` is another version of one of `a`."""
@@ -354,7 +354,7 @@ def _effect(
         p = np.nan
     queries = int(mask.sum())
     is_defined = queries > 0 and not np.isnan(value)
-    details = {**estimand.means(sample.numerator, sample.denominator), **sample.parts}
+    details = {**estimand.means(sample.numerator, sample.denominator), **sample.details}
     return Effect(
         run=sample.run,
         estimand=estimand,

@@ -322,7 +322,7 @@ class _GradedTwins:
             b=second,
             numerator=total,
             denominator=weight,
-            parts=counts,
+            details=counts,
             clusters=clusters,
         )
         if not len(gap):

@@ -124,7 +124,7 @@ class ChangeTask:
     """Neutral values of the new and the old run."""
     twins: bool = True
     """Whether the groups are twins in both runs."""
-    parts: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
     """Further counts of the new answer, such as its number of pairs."""
     known_variance: TwoWayVariance | None = None
     """Variance of new − old, where it does not follow from `clusters`."""
@@ -178,7 +178,7 @@ class ChangeTask:
             excluded=excluded,
             dropped=inference.dropped,
             twins=self.twins,
-            details=dict(self.parts),
+            details=dict(self.details),
             old_run=self.old_run,
             new=new,
             old=old,
@@ -209,7 +209,7 @@ def contrast_task(
         clusters=(new.clusters, old.clusters),
         neutral_values=neutral_values,
         twins=new.twins and old.twins,
-        parts=new.parts,
+        details=new.details,
     )
 
 

@@ -111,7 +111,7 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
             b=effect.b,
             numerator=answer.numerator[rows],
             denominator=answer.denominator[rows],
-            parts=effect.details,
+            details=effect.details,
             twins=effect.twins,
             clusters=clusters_of_run,
             distinct=distinct,

@@ -30,15 +30,15 @@ def is_correctable(estimand: Estimand) -> bool:
 
 
 def check_correctable(
-    estimands: Sequence[Estimand], options: AuditOptions, *, is_continuous: bool
+    estimands: Sequence[Estimand], options: AuditOptions, *, has_property: bool
 ) -> None:
     """Refuse questions that cannot be corrected for label errors, if the options name rates.
 
-    `is_continuous` says that documents have numbers instead of labels.
+    `has_property` says that the audit is about a column of numbers instead of labels.
     """
     if options.label_errors is None:
         return
-    if is_continuous:
+    if has_property:
         raise UserError(
             f"{OPTION} needs labels, and {options.by} is a column of numbers, such as a detector's "
             f"probabilities: cut it (--by {options.by}:.5) and give the rates of that cut"

@@ -244,7 +244,7 @@ def _corrected_answer(
         sample,
         numerator=label_sums.per_query(),
         is_bounded=False,
-        parts={**sample.parts, **_list_shares(model, judged_run, sample, label_sums)},
+        details={**sample.details, **_list_shares(model, judged_run, sample, label_sums)},
     )
     if model.is_plain:
         return _scaled_answer(
@@ -348,7 +348,7 @@ def _list_shares(
     model: LabelModel, judged_run: JudgedRun, sample: Sample, label_sums: LabelSums
 ) -> dict[str, float]:
     """Return both groups' corrected shares of the lists; empty if the sample has no such shares."""
-    if not set(LIST_SHARES) <= set(sample.parts):
+    if not set(LIST_SHARES) <= set(sample.details):
         return {}
     is_labelled = label_sums.cell >= 0
     # Each labelled entry has the same share of its list, whatever its rank.
@@ -402,7 +402,7 @@ def _page_answer(
         sample,
         numerator=label_sums.per_query(),
         is_bounded=False,
-        parts={**sample.parts, "shares": share_difference},
+        details={**sample.details, "shares": share_difference},
     )
     if model.is_plain:
         return _scaled_answer(

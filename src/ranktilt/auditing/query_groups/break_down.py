@@ -126,7 +126,7 @@ def _infer_alone(inputs: AuditInputs, queries: Sequence[str]) -> Inferences | No
 
     Returns None if these queries cannot answer, for example without relevant documents.
     """
-    questions = [*inputs.measures, *inputs.questions]
+    questions = [*inputs.measures, *inputs.card_questions]
     options = replace(inputs.options, primary=inputs.primary, card=False, by_query=None)
     collection = inputs.collection.only_queries(queries)
     try:

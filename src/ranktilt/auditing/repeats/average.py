@@ -62,7 +62,7 @@ def _average(repeats: Sequence[Sample]) -> Sample:
         repeats[0],
         numerator=_mean_where_counted(repeats, numerators, shares),
         denominator=_mean_where_counted(repeats, denominators, shares),
-        parts=_mean_parts(repeats),
+        details=_mean_details(repeats),
         null=_mean_null([sample.null for sample in repeats]),
         clusters=_mean_clusters(repeats, shares),
         distinct=shared_numbering([sample.distinct for sample in repeats]),
@@ -95,11 +95,11 @@ def _mean_where_counted(
     return means
 
 
-def _mean_parts(repeats: Sequence[Sample]) -> dict[str, float]:
-    """Return the mean of each further count over the repeats, which may be no whole number."""
+def _mean_details(repeats: Sequence[Sample]) -> dict[str, float]:
+    """Return the mean of each detail over the repeats, which may be no whole number."""
     means = {}
-    for name in repeats[0].parts:
-        numbers = [sample.parts.get(name, np.nan) for sample in repeats]
+    for name in repeats[0].details:
+        numbers = [sample.details.get(name, np.nan) for sample in repeats]
         means[name] = float(average_defined(np.array(numbers)))
     return means
 
