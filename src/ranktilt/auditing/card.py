@@ -142,9 +142,7 @@ class Card:
         elif isinstance(estimand, AttentionEstimand):
             yield from self._attention(estimand, judged_runs)
         elif isinstance(estimand, GroupEstimand):
-            # An estimand that overrides `weights` is a difference of sums over documents. For these
-            # a document can have one random label in all lists; for others it is too slow.
-            if type(estimand).weights is not GroupEstimand.weights:
+            if estimand.is_difference_of_sums:
                 yield from self._sum_differences(estimand, judged_runs)
             else:
                 yield from self._list_answers(estimand, judged_runs)

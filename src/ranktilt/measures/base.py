@@ -459,6 +459,14 @@ class GroupEstimand(Estimand):
     unit = "list"
     kind = "group"
 
+    @property
+    def is_difference_of_sums(self) -> bool:
+        """Whether the answer is a difference of two groups' sums over documents.
+
+        It is if the estimand has its own `weights`.
+        """
+        return type(self).weights is not GroupEstimand.weights
+
     def weights(self, ranking: Ranking) -> Floats | None:
         """Return the weight of each entry, if the answer is a difference of two sums of weights.
 

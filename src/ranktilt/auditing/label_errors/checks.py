@@ -23,10 +23,9 @@ def is_correctable(estimand: Estimand) -> bool:
     """Return whether an answer is linear in labels, so that their errors can be corrected."""
     if not isinstance(estimand, GroupEstimand):
         return False
-    # An estimand is linear if it overrides one of these methods.
-    kind = type(estimand)
-    has_weights = kind.weights is not GroupEstimand.weights
-    return has_weights or kind.label_coefficients is not GroupEstimand.label_coefficients
+    # Any other estimand is linear only if it says what each label adds, by a method of its own.
+    has_coefficients = type(estimand).label_coefficients is not GroupEstimand.label_coefficients
+    return estimand.is_difference_of_sums or has_coefficients
 
 
 def check_correctable(
@@ -84,9 +83,7 @@ def audited_label_model(
             )
     model = label_model(errors, collection, groups)
     for question in questions:
-        is_page = isinstance(question, GroupEstimand) and (
-            type(question).weights is not GroupEstimand.weights
-        )
+        is_page = isinstance(question, GroupEstimand) and question.is_difference_of_sums
         if len(groups.names) > 2 and not is_page:
             names = ", ".join(groups.names)
             raise UserError(

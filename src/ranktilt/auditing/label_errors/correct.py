@@ -224,8 +224,7 @@ def _corrected_answer(
 ) -> CorrectedAnswer:
     """Correct the answer of one ranking; `sample` is by the labels as they are."""
     estimand = _group_estimand(sample)
-    # An estimand that overrides `weights` is a difference of two groups' sums over documents.
-    if type(estimand).weights is not GroupEstimand.weights:
+    if estimand.is_difference_of_sums:
         return _page_answer(inputs, model, judged_run, sample, shuffles)
     weights = _pair_weights(model, sample)
     cell = judged_run.group_codes(model.cells)
@@ -395,6 +394,7 @@ def _page_answer(
         is_counted=page.known.astype(np.float64),
         values=values,
     )
+    # What each document of the collection counts; 0 without a label.
     counts = np.where(cells.code >= 0, values[cells.code], 0.0)
     labels = page_labels(judged_run, page, counts, model.groups, origins=inputs.origins)
     share_difference = float(counts.sum()) / max(len(counts), 1)
