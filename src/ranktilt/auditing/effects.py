@@ -1,7 +1,7 @@
 """Effects: the answer of one run to one question about two groups, with interval, p and verdict.
 
 `Effect.verdict` is the rule by which every command decides. `Change` is the difference between two
-runs, `Equivalence` compares effectiveness on each side alone.
+runs, and `Conflict` two answers that favour different groups.
 
 - *tilt*: an answer that favours a group; most often it is Relative Δ, the difference of two groups'
   means of a measure in percent
@@ -36,7 +36,7 @@ FEW_QUERIES = 30
 """Queries below which a note warns that there are few; verdicts are given all the same."""
 FEWEST = 10
 """Effective number of queries, or of documents, below which every verdict is inconclusive."""
-_INTERVAL_FIELDS = ("low", "high", "error", "p", "p_corrected")
+INTERVAL_FIELDS = ("low", "high", "error", "p", "p_corrected")
 """Fields that are undefined if there are too few queries for an interval."""
 _OPPOSITES = (
     ("wins", "losses"),
@@ -168,7 +168,7 @@ class Effect:
     def _beyond_sample(self) -> tuple[str, ...]:
         """Names of the fields that the sample is too small for."""
         if self.sample < FEWEST_ROWS:
-            return _INTERVAL_FIELDS
+            return INTERVAL_FIELDS
         return () if self.testable else ("p_corrected",)
 
     @property
@@ -470,61 +470,6 @@ class Change(Effect):
     def derived(self) -> dict[str, Any]:
         """Return numbers that follow from the fields, for the file."""
         return {**super().derived(), "growth_detectable": self.growth_detectable}
-
-
-Outcome = Literal[
-    "equivalent", "different within the margin", "different", "inconclusive", "not tested"
-]
-"""Whether effectiveness on two sides is shown to be the same, up to a margin."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Equivalence(Effect):
-    """Difference of effectiveness between two sides of a corpus, each searched alone.
-
-    A side has one version of each document: `a` is the version of the reference source, such as
-    human texts, and `b` that of another source. Values are positive if the same queries are
-    answered better on the reference. Tests and intervals are Student's t.
-    """
-
-    margin: float
-    """Largest difference that would not matter, on the scale of the measure, 0 to 1."""
-    p_equivalent: float
-    """The larger p of two one-sided paired t tests against ±margin (Schuirmann 1987)."""
-    smallest: float
-    """Smallest margin for which these queries would show equivalence, on the same scale."""
-    outcome: Outcome = "not tested"
-    """Verdict of the tests."""
-    pairs: int
-    """Number of pairs of twins; each side has one document of every pair."""
-    left_out: int
-    """Number of documents without a twin, which are on neither side."""
-
-    @property
-    def _beyond_sample(self) -> tuple[str, ...]:
-        """Names of the fields that the sample is too small for.
-
-        Student's t holds for small samples, so that p is shown wherever an interval is.
-        """
-        if self.sample < FEWEST_ROWS:
-            return (*_INTERVAL_FIELDS, "p_equivalent", "smallest")
-        return ()
-
-    @property
-    def source(self) -> str:
-        """The source that is compared with the reference."""
-        return self.b
-
-    def derived(self) -> dict[str, Any]:
-        """Return numbers that follow from the fields, for the file."""
-        of_sides = {
-            "source": self.b,
-            "on_reference": self.mean_a,
-            "on_source": self.mean_b,
-            "difference": self.value,
-            "p_different": self.p,
-        }
-        return {**super().derived(), **of_sides}
 
 
 # Files hold an estimand as its notation, such as "NDSR@20".

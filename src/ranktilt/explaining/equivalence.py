@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.checks.equivalence import EquivalenceTask, equivalence_rows
-from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.checks.equivalence import Equivalence, EquivalenceTask, equivalence_rows
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.judged_run import JudgedRun, group_values
 from ranktilt.auditing.judgments import Judgments
