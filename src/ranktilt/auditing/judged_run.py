@@ -81,7 +81,7 @@ class JudgedRun:
         )
 
     @property
-    def missing(self) -> int:
+    def missing_count(self) -> int:
         """Number of judged queries of the collection that the run lacks."""
         return int(self.absent.sum())
 
@@ -150,19 +150,21 @@ class JudgedRun:
         judgments = self.judgments
         query_count = len(judgments.queries)
         indexes = np.arange(query_count)
+        # A hash of each query's list and judgments together. One of them is multiplied, so that
+        # exchanging the two would give another hash.
         key = self.list_keys * MIXER
         key += signatures(judgments.query, judgments.row, judgments.grade, query_count)
-        _, first, key_number = np.unique(key, return_index=True, return_inverse=True)
+        _, first_indexes, key_number = np.unique(key, return_index=True, return_inverse=True)
         has_list = np.diff(self.ranking.offsets) > 0
-        # Index of the first query with the same list and judgments.
-        same_ranking = np.where(has_list, first[key_number], indexes)
-        if (same_ranking == indexes).all() and (judgments.same_text == indexes).all():
+        first_alike = np.where(has_list, first_indexes[key_number], indexes)
+        if (first_alike == indexes).all() and (judgments.same_text == indexes).all():
             return None
         from scipy.sparse import coo_array, csgraph  # 50 ms that hardly any audit needs
 
-        # Two queries that both repeat a third one repeat each other, too: each connected part of
-        # the graph of repeats is one query.
-        links = np.tile(indexes, 2), np.concatenate([same_ranking, judgments.same_text])
+        # Two queries that both repeat a third one repeat each other, too. So queries are the nodes
+        # of a graph, linked with the first query that they repeat by either rule, and each
+        # connected part of the graph is one query.
+        links = np.tile(indexes, 2), np.concatenate([first_alike, judgments.same_text])
         graph = coo_array((np.ones(2 * query_count), links), shape=(query_count, query_count))
         return np.asarray(csgraph.connected_components(graph, directed=False)[1], dtype=np.int64)
 

@@ -84,10 +84,10 @@ def run_notes(
         yield RunReadAs(file=str(spec.get("file", name)), format=str(spec["read_as"]))
     are_judged = judged_run.judgments.has_relevant
     failed = int(judged_run.failed.sum())
-    if judged_run.missing > failed:
+    if judged_run.missing_count > failed:
         yield QueriesMissing(
             run=name,
-            queries=judged_run.missing - failed,
+            queries=judged_run.missing_count - failed,
             are_judged=are_judged,
             count_as_zero=missing == "zero",
         )
