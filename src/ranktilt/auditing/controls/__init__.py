@@ -5,9 +5,8 @@ of one run. If a ranker tilts because one group's texts are longer, its tilt mov
 are cut to equal lengths.
 
 Start with `controls.controls`, which audits again under each control; `changed_texts` makes the
-collections with changed texts. The records are in `auditing.result` (`Controlled`, `Move`), because
-an audit holds them. Differences are counted, without a second ranking, in `auditing.confounds`. A
-new control is a name in `CONTROLS`, a branch of `TwinTexts.changed` and its words in
-`reporting/sentences/controls.py`. May import the rest of `auditing` and all below it. Tests:
-tests/auditing/test_controls.py.
+collections with changed texts, and `result` has the rows that an audit holds. Differences are
+counted, without a second ranking, in `auditing.confounds`. A new control is a name in `CONTROLS`, a
+branch of `TwinTexts.changed` and its words in `reporting/sentences/controls.py`. May import the
+rest of `auditing` and all below it. Tests: tests/auditing/test_controls.py.
 """

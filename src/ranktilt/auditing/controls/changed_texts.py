@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.result import ControlChange
+from ranktilt.auditing.controls.result import ControlChange
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.text.quality import without_opening, words

@@ -26,11 +26,12 @@ from ranktilt.auditing.controls.changed_texts import (
     TwinTexts,
     reader_of,
 )
+from ranktilt.auditing.controls.result import RAW, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
+from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import correct_p_values
 from ranktilt.auditing.storage.contributions import common_numbering
 from ranktilt.data.collection import Collection
