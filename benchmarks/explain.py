@@ -31,7 +31,7 @@ from ranktilt.data.text.ngram import cross_fitted_perplexity
 from ranktilt.explaining.attribution import attribute
 from ranktilt.explaining.spectrum import singular_values
 from ranktilt.explaining.text_probes import WordsProbe
-from ranktilt.statistics.regression import regress
+from ranktilt.statistics.regression.least_squares import regress
 
 PACKAGES = ("ranktilt", "torch", "transformers", "numpy", "polars")
 ROWS, DIMENSIONS, TWINS = 110_000, 768, 70_000

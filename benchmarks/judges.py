@@ -23,9 +23,9 @@ from scipy import special
 from ranktilt.data.runs.run import Run
 from ranktilt.judging.judge import judge
 from ranktilt.statistics.bootstrap import blocks, resampled_means
-from ranktilt.statistics.family_difference import family_difference
-from ranktilt.statistics.prediction_powered import powered_mean
-from ranktilt.statistics.rank_correlation import (
+from ranktilt.statistics.judges.family_difference import family_difference
+from ranktilt.statistics.judges.prediction_powered import powered_mean
+from ranktilt.statistics.judges.rank_correlation import (
     PERSISTENCE,
     coefficient_interval,
     kendall_tau,

@@ -24,7 +24,7 @@ from common import arguments, machine, publish, say, table
 from ranktilt.auditing.audit import audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
-from ranktilt.statistics.gelbach import ListRows, decompose
+from ranktilt.statistics.regression.gelbach import ListRows, decompose
 
 PACKAGES = ("ranktilt", "numpy", "scipy")
 DRAWS, QUICK_DRAWS, JOINT_DRAWS = 2_000, 10, 2_000

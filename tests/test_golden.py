@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.controls import controls
+from ranktilt.auditing.controls.controls import controls
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.comparison.compare import compare as compare
     from ranktilt.auditing.comparison.ranks.result import RunRanks as RunRanks
     from ranktilt.auditing.comparison.result import Comparison as Comparison
-    from ranktilt.auditing.controls import controls as controls
+    from ranktilt.auditing.controls.controls import controls as controls
     from ranktilt.auditing.gate.gate import gate as gate
     from ranktilt.auditing.gate.result import Gate as Gate
     from ranktilt.auditing.pairwise.audit import pairwise as pairwise
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit as Audit
     from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
     from ranktilt.auditing.sequential import sequential_audit as sequential_audit
-    from ranktilt.auditing.source_audits import SourceAudits as SourceAudits
-    from ranktilt.auditing.source_audits import audit_sources as audit_sources
+    from ranktilt.auditing.sources.source_audits import SourceAudits as SourceAudits
+    from ranktilt.auditing.sources.source_audits import audit_sources as audit_sources
     from ranktilt.citing.cite import cite as cite
     from ranktilt.citing.comparison.result import CitationComparison as CitationComparison
     from ranktilt.citing.experiment.experiment import context_experiment as context_experiment
@@ -159,7 +159,7 @@ _NAMES = {
     "Run": "data.runs.run",
     "RunRanks": "auditing.comparison.ranks.result",
     "SequentialAudit": "auditing.sequential",
-    "SourceAudits": "auditing.source_audits",
+    "SourceAudits": "auditing.sources.source_audits",
     "TextProbe": "explaining.base",
     "TrainingStudy": "training.study_result",
     "TwinEstimand": "measures.twins.base",
@@ -169,7 +169,7 @@ _NAMES = {
     "as_mteb": "adapters.mteb",
     "as_pyterrier": "adapters.pyterrier",
     "audit": "auditing.audit",
-    "audit_sources": "auditing.source_audits",
+    "audit_sources": "auditing.sources.source_audits",
     "sequential_audit": "auditing.sequential",
     "bench": "mitigation.bench",
     "bundled": "data.bundled.reader",
@@ -178,7 +178,7 @@ _NAMES = {
     "cite_session": "citing.making.audit",
     "context_experiment": "citing.experiment.experiment",
     "compare": "auditing.comparison.compare",
-    "controls": "auditing.controls",
+    "controls": "auditing.controls.controls",
     "estimand": "measures.base",
     "explain": "explaining.explain",
     "explain_citations": "citing.explain",

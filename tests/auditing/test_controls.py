@@ -17,10 +17,11 @@ import pytest
 from ranktilt import Collection, UserError, audit, check
 from ranktilt.auditing import confounds
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.controls import CONTROLS, controls
+from ranktilt.auditing.controls.controls import CONTROLS, controls
+from ranktilt.auditing.controls.result import RAW, Controlled, Move
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import twin_rows
-from ranktilt.auditing.result import RAW, Audit, Controlled, Move
+from ranktilt.auditing.result import Audit
 from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense

@@ -19,7 +19,8 @@ import ranktilt as rt
 from ranktilt import Audit, Collection, GroupEstimand, Run, table
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.pages import strata
 from ranktilt.measures import base
 from ranktilt.measures.exposure.base import GroupLists

@@ -13,7 +13,7 @@ import pytest
 from ranktilt import Audit, Collection, Run, audit, controls, ranker, table
 from ranktilt.auditing.notes import noise_notes
 from ranktilt.auditing.numerical_noise import NumericalNoise, precision
-from ranktilt.auditing.provenance import files_of_runs
+from ranktilt.auditing.storage.provenance import files_of_runs
 from ranktilt.data.labels.labels import from_labels
 from ranktilt.rankers.candidates import reranked_spec
 from ranktilt.rankers.rerank.cross_encoder import sigmoid

@@ -17,7 +17,8 @@ import pytest
 from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions import base
 from ranktilt.auditing.null_distributions import pages as page_module
 from ranktilt.auditing.null_distributions import twins as twin_module

@@ -15,7 +15,7 @@ from scipy import stats
 
 from ranktilt import Audit, Collection, Run, UserError, audit, controls, gate
 from ranktilt.auditing.breakdown import RankShares, contributions, query_parts, rank_shares
-from ranktilt.auditing.top_results import MOST_RESULTS, TopResults
+from ranktilt.auditing.storage.top_results import MOST_RESULTS, TopResults
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of

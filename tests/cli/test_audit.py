@@ -15,7 +15,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Run
-from ranktilt.auditing.failed_check import with_failed_check
+from ranktilt.auditing.checks.failed_check import with_failed_check
 from ranktilt.cli.rankers import read_rankers
 from ranktilt.reporting.sentences.notes import note_sentences
 from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, two_model_folder

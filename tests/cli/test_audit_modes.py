@@ -13,7 +13,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Collection, SourceAudits, load, save
-from ranktilt.auditing.controls import CONTROLS
+from ranktilt.auditing.controls.controls import CONTROLS
 from ranktilt.data.labels.label_file import LabelFile
 from ranktilt.data.labels.label_table import read_labels
 from ranktilt.data.labels.labels import labelled, with_labels

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 import ranktilt as rt
-from ranktilt.auditing.instrument import InstrumentRow
+from ranktilt.auditing.checks.instrument import InstrumentRow
 from ranktilt.errors import UserError
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.explanation import Explanation

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.sources_apart import take_apart
+from ranktilt.auditing.sources.sources_apart import take_apart
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError, unknown_name
 from ranktilt.explaining.check import check

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.checks.equivalence import Equivalence
 from ranktilt.data.cache import StoredVectors
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.contents import Contents, QueryContents, SourceContents

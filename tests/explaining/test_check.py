@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.equivalence import outcome
+from ranktilt.auditing.checks.equivalence import Equivalence, outcome
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.contents import contents_of
 from ranktilt.data.faults.faults import find_faults

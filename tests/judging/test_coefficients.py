@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from ranktilt.judging.judge import judge
-from ranktilt.statistics.agreement import cohen_kappa, coincidences_of, krippendorff_alpha
-from ranktilt.statistics.prediction_powered import powered_mean
-from ranktilt.statistics.rank_correlation import (
+from ranktilt.statistics.judges.agreement import cohen_kappa, coincidences_of, krippendorff_alpha
+from ranktilt.statistics.judges.prediction_powered import powered_mean
+from ranktilt.statistics.judges.rank_correlation import (
     coefficient_interval,
     kendall_tau,
     near_resamples,

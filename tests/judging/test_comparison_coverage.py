@@ -11,7 +11,7 @@ from ranktilt.judging.agreement import QueryDraws
 from ranktilt.judging.comparison import compare_kappas
 from ranktilt.judging.grades import GradedPairs, join_grades
 from ranktilt.judging.records import JudgeComparison
-from ranktilt.statistics.agreement import cohen_kappa
+from ranktilt.statistics.judges.agreement import cohen_kappa
 
 Ints = npt.NDArray[np.int64]
 DRAWS, QUERIES = 400, 25

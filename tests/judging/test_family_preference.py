@@ -13,7 +13,7 @@ from ranktilt.judging.records import Estimate, FamilyScale
 from ranktilt.judging.systems.family_preference import family_preferences, verdict_of
 from ranktilt.judging.systems.systems import SystemValues
 from ranktilt.reporting.sentences.judging.judge import preference_sentence
-from ranktilt.statistics.family_difference import family_difference
+from ranktilt.statistics.judges.family_difference import family_difference
 from tests.judging.judged import MEMBER, WORLDS, world
 
 Floats = npt.NDArray[np.float64]

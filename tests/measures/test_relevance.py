@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from ranktilt import AP, RR, Measure, P, R, measure, nDCG
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
 from tests.toy import Table, collection_of, run_of

@@ -259,7 +259,7 @@ class TestRankGaps:
         gaps = RankGap.answers(lists(queries, pairs, (), relevant_pairs))
         assert [gaps.total.tolist(), gaps.weight.tolist()] == [total, count]
         share = absent / len(chosen) / 2 if chosen else math.nan
-        assert (gaps.parts["pairs"], gaps.parts["absent"]) == (
+        assert (gaps.details["pairs"], gaps.details["absent"]) == (
             len(chosen),
             pytest.approx(share, nan_ok=True),
         )
@@ -288,7 +288,7 @@ class TestRankGaps:
         for query, expected, absent in cases:
             gaps = RankGap.answers(lists([query], [(0, 1)], (), (np.array([0]), np.array([0]))))
             assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1]), query
-            assert gaps.parts == {"pairs": 1, "absent": absent / 2}
+            assert gaps.details == {"pairs": 1, "absent": absent / 2}
             assert replace(RankGap, pairs="all").answers(
                 lists([query], [(0, 1)])
             ).total.tolist() == [expected]
@@ -309,7 +309,7 @@ class TestScoreGaps:
         gaps = ScoreGap.answers(lists(queries, pairs))
         assert gaps.total.tolist() == pytest.approx(scaled, abs=1e-9)
         mean = sum(raw) / sum(count) if sum(count) else math.nan
-        assert gaps.parts == {
+        assert gaps.details == {
             "pairs": sum(count),
             "raw": pytest.approx(mean, abs=1e-12, nan_ok=True),
         }
@@ -321,11 +321,11 @@ class TestScoreGaps:
         level = ScoreGap.answers(
             lists([[(0, 0.1), (1, 0.1), (7, 0.1)]], [(0, 1)])
         )  # whose mean is rounded
-        assert (level.total.tolist(), level.parts["raw"]) == ([0.0], 0.0)
+        assert (level.total.tolist(), level.details["raw"]) == ([0.0], 0.0)
         # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal
         # has none.
         assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
-        assert gaps.parts == {"pairs": 2, "raw": 1 / 2}
+        assert gaps.details == {"pairs": 2, "raw": 1 / 2}
         assert gaps.weight.tolist() == [1, 0, 1, 0]
 
 
@@ -359,5 +359,5 @@ def test_head_to_head_is_a_mean_over_queries_or_pairs() -> None:
     mean, pooled = HeadToHead.answers(twin_lists), POOLED.answers(twin_lists)
     assert HeadToHead.value(mean.total, mean.weight) == 0
     assert POOLED.value(pooled.total, pooled.weight) == -3 / 5
-    assert (mean.parts["mean_wins"], mean.parts["mean_losses"]) == (0.5, 0.5)
-    assert (mean.parts["query_wins"], mean.parts["query_losses"]) == (1, 1)
+    assert (mean.details["mean_wins"], mean.details["mean_losses"]) == (0.5, 0.5)
+    assert (mean.details["query_wins"], mean.details["query_losses"]) == (1, 1)

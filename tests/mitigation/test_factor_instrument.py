@@ -13,7 +13,7 @@ from ranktilt import Collection, MitigationOptions, UserError, mitigate
 from ranktilt.mitigation.causal import CausalFit, CausalOptions, fit_causal
 from ranktilt.mitigation.factor_instrument import factor_instrument
 from ranktilt.reporting.sentences.mitigation.mitigate import bench_notes, causal_sentence
-from ranktilt.statistics.regression import ratio_difference
+from ranktilt.statistics.regression.least_squares import ratio_difference
 from tests.mitigation.builders import COMMON, RARE, Planted, text_column
 from tests.refusals import refused
 from tests.toy import collection_of

@@ -13,7 +13,7 @@ from ranktilt.mitigation.movement import (
     list_distances,
     movement,
 )
-from ranktilt.statistics.rank_correlation import list_overlap, rank_biased_overlap
+from ranktilt.statistics.judges.rank_correlation import list_overlap, rank_biased_overlap
 from tests.mitigation.test_bench import PAIR, TRIALS, benched, unjudged
 
 

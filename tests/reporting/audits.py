@@ -14,9 +14,9 @@ import ranktilt as rt
 from ranktilt import Audit, Collection, audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import PAIR_COUNTS
-from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.auditing.sources_apart import AuditedSource
-from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.auditing.sources.source_audits import SourceAudits
+from ranktilt.auditing.sources.sources_apart import AuditedSource
+from ranktilt.auditing.sources.temperature_trend import Trend
 from ranktilt.data.notes.base import Remark
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.base import measure as to_measure

@@ -12,6 +12,7 @@ import polars as pl
 
 from benchmarks.simulated import half_length_half_source
 from ranktilt import Audit, Collection, audit, controls
+from ranktilt.auditing.comparison.changes import ChangeTask, Columns, contrast_changes, mean_changes
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.comparison.ranks.result import RunRanks
 from ranktilt.auditing.comparison.result import Comparison
@@ -31,17 +32,8 @@ from ranktilt.auditing.replay_log.result import (
 )
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import sequential_audit
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    Columns,
-    InferenceOptions,
-    Sample,
-    contrast_changes,
-    correct_p_values,
-    effects,
-    mean_changes,
-)
-from ranktilt.auditing.source_audits import SourceAudits, audit_sources
+from ranktilt.auditing.significance import InferenceOptions, Sample, correct_p_values, effects
+from ranktilt.auditing.sources.source_audits import SourceAudits, audit_sources
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.data.notes.base import Remark
 from ranktilt.data.notes.comparisons import Mismatch

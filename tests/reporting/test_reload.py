@@ -295,8 +295,8 @@ def test_named_file_without_hash_is_never_read(here: Path) -> None:
 def test_lists_cut_for_their_size_are_said_to_be(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ranktilt.auditing.top_results.MOST_RESULTS", 3)
-    monkeypatch.setattr("ranktilt.auditing.top_results._FEWEST_RANKS", 1)
+    monkeypatch.setattr("ranktilt.auditing.storage.top_results.MOST_RESULTS", 3)
+    monkeypatch.setattr("ranktilt.auditing.storage.top_results._FEWEST_RANKS", 1)
     audit, _, runs = audited()
     opened = reload(audit)
     assert opened.notes == ("The audit keeps its lists down to rank 1.",)

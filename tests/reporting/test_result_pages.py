@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ranktilt as rt
-from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.explaining.base import Distribution
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.measures.base import estimand

@@ -14,8 +14,14 @@ from scipy import stats
 from ranktilt.measures.base import measure
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
-from ranktilt.statistics.fixed_effects import regress_within
-from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means, regress
+from ranktilt.statistics.regression.fixed_effects import regress_within
+from ranktilt.statistics.regression.least_squares import (
+    Floats,
+    Ints,
+    Ratio,
+    ratio_of_means,
+    regress,
+)
 from ranktilt.statistics.two_way import Clusters, Dyads, Influence, combine_influences
 
 

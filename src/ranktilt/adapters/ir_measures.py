@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.formats.ids import ids_of, pandas_columns, require_pandas, texts_of
 from ranktilt.data.runs.run import Run

@@ -1,7 +1,7 @@
 """The heart: measure × group on one mixed ranking, with intervals, tests and verdicts.
 
 Start reading in `audit`, which is four functions, each in a module of its name: `prepare` groups
-documents (`grouping`, which also finds twins) and aligns runs with judgments (`judged_run`),
+documents (`grouping`, which also finds twins) and aligns runs (`judged_run`) with `judgments`,
 `measure` computes values per query, `infer` adds intervals and p, `conclude` makes the `Audit`
 (`result`) with its notes and provenance.
 
@@ -14,11 +14,13 @@ rule that decides, and `answer/verdict` applies it to a run.
   computed is in `measures/twins`
 - `null_distributions`: what random labels, or exchanged labels of twins, would give
 - `repeats`: an engine that ranked each query several times
-- `controls`, `confounds`: take away, and count, what else differs between groups
+- `confounds` counts what else differs between groups; `controls` take it away and audit again
 - `answer`: verdicts, letters of groups, and the next steps
 - `gate`: an audit judged by limits; `comparison`: two audits
 - `pairwise`: a model's choices between two texts; `replay_log`: stored calls of a model
-- `sequential`: audits of a live engine; `source_audits`: audits of several sources
+- `sequential`: audits of a live engine; `sources`: an audit of each of several sources
+- `storage`: what the file of an audit holds besides its answers
+- `checks`: what ``ranktilt check`` and audits share
 
 Words of this room, which its files use without explaining them again:
 

@@ -7,6 +7,11 @@ The way from rankings to a verdict has four steps, one function each:
 `prepare` checks the options, groups the documents and aligns runs with judgments. `measure`
 computes a value of each run per query and group. `infer` adds intervals and tests. `conclude` puts
 the data into an `Audit`. Sentences, tables and figures are made from it later, in `reporting`.
+
+A *run* is a ranker's lists, one for each query. *Judgments* say which documents people found
+relevant. A *group* is the documents with one value of a column, such as all texts of one source. An
+*estimand* is a question about two groups, such as ``NDSR@20``; a *measure* is one that reads
+judgments, such as ``nDCG@10``. The *card* is the list of the questions that are no measures.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from ranktilt.auditing.prepare import Estimands, prepare
 from ranktilt.auditing.query_groups.break_down import break_down
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions
-from ranktilt.auditing.top_results import KEEP_TOP
+from ranktilt.auditing.storage.top_results import KEEP_TOP
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.runs.run import Run
@@ -143,7 +148,7 @@ def audit(
     inputs = prepare(collection, runs, measures, options)
     measurements = measure(inputs)
     inferences = infer(inputs, measurements)
-    breakdown = None
+    answers_by_query_group = None
     if inputs.query_groups is not None:
-        breakdown = break_down(inputs, inferences, inputs.query_groups)
-    return conclude(inputs, measurements, inferences, breakdown)
+        answers_by_query_group = break_down(inputs, inferences, inputs.query_groups)
+    return conclude(inputs, measurements, inferences, answers_by_query_group)

@@ -1,6 +1,7 @@
 """The parts of an audit's numbers: groups at each rank, and each query's part of Relative Δ.
 
-Relative Δ is the difference of two groups' means of a measure, in percent of their mean.
+Relative Δ is the difference of two groups' means of a measure, in percent of their mean. Reports
+show these parts; no verdict depends on them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import numpy as np
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
@@ -40,7 +42,7 @@ class RankShares:
     The mean is over queries with a relevant document in the group; NaN without any.
     """
     neutral: Floats
-    """Share of each group at every rank if documents had random groups.
+    """Share of each group at every rank if documents had random groups: the same at all ranks.
 
     It is the group's share of the collection's documents that have a group, times the share of such
     documents in the lists.
@@ -87,7 +89,8 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
         relevant = np.bincount(judgments.query[is_member], minlength=len(judgments.queries))
         has_relevant = (relevant > 0) & is_counted
         if has_relevant.any():
-            # The judgment −1 of an entry that is not relevant reads the last element.
+            # An entry that is not relevant has the judgment −1, and NumPy reads index −1 as the
+            # last element: there must be one.
             is_member_or_none = np.append(is_member, False)
             is_hit = (judgment >= 0) & is_member_or_none[judgment] & has_relevant[query]
             hit_shares = sums_at_ranks(is_hit / np.maximum(relevant, 1)[query])

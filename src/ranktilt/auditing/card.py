@@ -1,12 +1,15 @@
 """The question card: the questions about each run besides Relative Δ.
 
-`docs/measures` has a page on each question. `Card` answers them, and compares each answer with its
-values under random labels (the label of a document is its group). The range of the middle 95 % of
-these values is the *random band*. Which labels are random depends on the question: see
-`null_distributions`.
+`docs/measures` has a page on each question. `Card` answers them. An answer is a `Sample`: numbers
+of each query, of which `significance` will make a value with interval and p.
 
-Twins are two versions of one document, a version of each of two groups; the document is their
-origin. A *page* is the first ranks of all lists of a run.
+The answer is also compared with the values that it would have under random labels; the *label* of
+a document is its group. The middle 95 % of these values are the *random band*, and their median is
+neutral for groups that are not twins. What is drawn at random depends on the question, so that
+`Card` has a method for each kind of question; see `null_distributions`.
+
+*Twins* are two versions of one document, a version of each of two groups; the document is their
+*origin*. A *page* is the first ranks of all lists of a run.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ from ranktilt.measures.twins.score_gap import ScoreGap
 from ranktilt.progress import report
 
 DEPTH = 20
-"""Default cutoff of ΔNDSR, in ranks."""
+"""Default cutoff of ΔNDSR, in ranks: how many first ranks of each list are its page."""
 HEAD_TO_HEAD = (HeadToHead, replace(HeadToHead, over="pairs"))
 """Head-to-head of all twins, as the mean over the queries and as the mean over all pairs."""
 
@@ -67,7 +70,10 @@ def card_estimands(depth: int, *, judged: bool) -> tuple[Estimand, ...]:
 
 
 class CardKey(NamedTuple):
-    """Position of a sample on the card; samples are sorted by it."""
+    """Position of an answer on the card.
+
+    Answers are computed question by question, and sorted by this: by run, then pair, then question.
+    """
 
     run_index: int
     """Index of the run."""
@@ -97,7 +103,8 @@ class Card:
     shows_random_band: bool
     """Whether the random band is also shown for twins.
 
-    It is not shown for sources: exchanged labels give a band around 0, which is neutral anyway.
+    It is not shown if groups are sources: their twins have a band around 0, because their labels
+    are exchanged, and 0 is neutral anyway.
     """
     origins: Ints
     """Number of each document's origin, by row of the collection."""
@@ -107,7 +114,7 @@ class Card:
     ) -> Iterator[tuple[CardKey, Sample]]:
         """Answer the questions about twins for one run.
 
-        `lists` is the run as input of these questions, for each pair of groups that has twins.
+        `lists` says where in the run's lists the twins are, for each pair of groups that has twins.
         """
         for pair_index, (pair, twins) in enumerate(self.twins.items()):
             for question_index, estimand in enumerate(self.questions):
@@ -135,8 +142,7 @@ class Card:
         elif isinstance(estimand, AttentionEstimand):
             yield from self._attention(estimand, judged_runs)
         elif isinstance(estimand, GroupEstimand):
-            # An estimand that overrides `weights` is a difference of sums over documents.
-            if type(estimand).weights is not GroupEstimand.weights:
+            if estimand.is_difference_of_sums:
                 yield from self._sum_differences(estimand, judged_runs)
             else:
                 yield from self._list_answers(estimand, judged_runs)
@@ -146,8 +152,8 @@ class Card:
     ) -> Iterator[tuple[int, int, Sample]]:
         """Answer a question that is a difference of two groups' sums, such as ΔNDSR.
 
-        A document has the same random label in all lists. If all documents of both groups are
-        twins, the twins exchange their labels instead.
+        A document that is not relevant has the same random label in all lists. If all documents of
+        both groups are twins, the twins exchange their labels instead.
         """
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         exchanges = {
@@ -158,6 +164,7 @@ class Card:
             for judged_run in judged_runs
         ]
         # For each run, every group's share of the page under random labels: (n_groups, shuffles).
+        # Nothing is drawn if all pairs exchange their labels.
         shuffled_shares: Iterable[Floats | None] = [None] * len(pages)
         if not all(exchanges.values()):
             shuffled_shares = share_bands(pages, self.groups, self.shuffles)
@@ -165,22 +172,21 @@ class Card:
             zip(judged_runs, pages, shuffled_shares, strict=True)
         ):
             for pair_index, (pair, twins) in enumerate(self.twins.items()):
-                parts = {"shares": share_difference(signs[pair])}
-                weight = page.known.astype(np.float64)
                 answers = TwinAnswers(
-                    total=page.difference(signs[pair]), weight=weight, parts=parts
+                    total=page.difference(signs[pair]),
+                    weight=page.known.astype(np.float64),
+                    details={"shares": share_difference(signs[pair])},
                 )
                 if exchanges[pair] or shares is None:
                     answers = answers._replace(clusters=page.clusters(signs[pair]))
                     sample = self._twin_sample(judged_run, estimand, twins, answers)
-                    yield run_index, pair_index, sample
-                    continue
-                a, b = (self.groups.names.index(name) for name in pair)
-                labels = page_labels(
-                    judged_run, page, signs[pair], self.groups, origins=self.origins
-                )
-                sample = self._sample(judged_run, estimand, twins, answers)
-                sample = sample.with_random_labels(shares[a] - shares[b], labels)
+                else:
+                    a, b = (self.groups.names.index(name) for name in pair)
+                    labels = page_labels(
+                        judged_run, page, signs[pair], self.groups, origins=self.origins
+                    )
+                    sample = self._plain_sample(judged_run, estimand, twins, answers)
+                    sample = sample.with_random_labels(shares[a] - shares[b], labels)
                 yield run_index, pair_index, sample
 
     def _list_answers(
@@ -199,11 +205,11 @@ class Card:
                 is_first, is_second = entry_groups == a, entry_groups == b
                 total, weight = estimand.columns(judged_run.ranking, is_first, is_second)
                 composition = estimand.composition(judged_run.ranking, is_first, is_second)
-                answers = TwinAnswers(total=total, weight=weight, parts=composition)
+                answers = TwinAnswers(total=total, weight=weight, details=composition)
                 labels = listed_labels(
                     judged_run, estimand, is_first, is_second, origins=self.origins
                 )
-                sample = self._sample(judged_run, estimand, twins, answers)
+                sample = self._plain_sample(judged_run, estimand, twins, answers)
                 sample = sample.with_random_labels(nulls[pair_index], labels)
                 yield run_index, pair_index, sample
 
@@ -244,7 +250,7 @@ class Card:
     ) -> Iterator[tuple[int, int, Sample]]:
         """Answer a question about all groups together, once for each run.
 
-        Here the documents of each list change places, not their labels.
+        For the random band, the documents of each list change places instead of labels.
         """
         estimand.check(self.groups.names)
         for run_index, judged_run in enumerate(judged_runs):
@@ -257,7 +263,7 @@ class Card:
                 seed=self.shuffles.seed,
                 count=self.shuffles.count,
             )
-            parts = {
+            details = {
                 **judged_run.group_counts(self.groups),
                 **estimand.details(lists, answers.weight > 0),
             }
@@ -268,7 +274,7 @@ class Card:
                 b=ALL,
                 numerator=answers.total,
                 denominator=answers.weight,
-                parts=parts,
+                details=details,
                 distinct=judged_run.distinct,
             )
             yield run_index, 0, sample.with_random_labels(null)
@@ -287,7 +293,7 @@ class Card:
             count=self.shuffles.count,
         )
 
-    def _sample(
+    def _plain_sample(
         self, judged_run: JudgedRun, estimand: Estimand, twins: TwinPairs, answers: TwinAnswers
     ) -> Sample:
         """Return an answer about the two groups of `twins` as a sample without random labels."""
@@ -299,7 +305,7 @@ class Card:
             b=group_b,
             numerator=answers.total,
             denominator=answers.weight,
-            parts=answers.parts,
+            details=answers.details,
             clusters=twins.clusters(answers.clusters),
             distinct=judged_run.distinct,
         )
@@ -311,7 +317,7 @@ class Card:
 
         Twins exchange their labels in all queries alike.
         """
-        sample = self._sample(judged_run, estimand, twins, answers)
+        sample = self._plain_sample(judged_run, estimand, twins, answers)
         return compare_with_exchanges(
             sample, self.inference, shows_random_band=self.shows_random_band
         )

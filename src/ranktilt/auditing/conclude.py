@@ -1,7 +1,9 @@
 """Conclude an audit: put what was measured and inferred into one frozen result.
 
-A *tilt* is Relative Δ of one run, between two groups, on one measure. The *card* has the answers to
-all other questions. A repeat is one of several rankings by the same ranker.
+A *tilt* is Relative Δ of one run, between two groups, on one measure: the difference of both
+groups' means in percent. The *card* has the answers to all other questions. The *primary question*
+gives the verdict. *Twins* are two versions of one document, one in each group. A *repeat* is one of
+several rankings by the same ranker. A *note* is a remark for the reader, as data.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from itertools import chain
 from typing import Any
 
 from ranktilt.auditing.confounds import Confound, confounds
-from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.infer import Inferences, first_tilts
@@ -34,7 +35,6 @@ from ranktilt.auditing.notes import (
     variation_notes,
 )
 from ranktilt.auditing.prepare import AuditInputs
-from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.query_groups.result import QueryBreakdown
 from ranktilt.auditing.repeats.runs import (
     content_repeated,
@@ -47,7 +47,9 @@ from ranktilt.auditing.repeats.runs import (
 )
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import Sample
-from ranktilt.auditing.top_results import TopResults
+from ranktilt.auditing.storage.contributions import Contributions
+from ranktilt.auditing.storage.provenance import audit_provenance
+from ranktilt.auditing.storage.top_results import TopResults
 from ranktilt.data.notes.base import Note
 from ranktilt.data.runs.repeats import spec_with_repeats
 from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
@@ -135,9 +137,10 @@ def _spec(inputs: AuditInputs) -> dict[str, Any]:
 
 
 def _answers_by_labels(inputs: AuditInputs, inferences: Inferences) -> list[Effect]:
-    """Return the card's answers to the primary question about groups without twins.
+    """Return the answers that wrong labels could explain: of groups without twins.
 
-    The label of a twin cannot be wrong: it is known to be a version of another document.
+    They are the card's answers to the primary question. The label of a twin cannot be wrong,
+    because it is known to be a version of another document.
     """
     has_twins = {pair.names for pair in inputs.pairs if len(pair.twins.rows)}
     return [
@@ -205,15 +208,15 @@ def _notes(
         effect for effect in inferences.card if effect.measure == repr(inputs.primary)
     ]
     yield from few_query_notes(tilts, primary_answers, options.inference.resamples)
-    depth = LONE_GROUP_DEPTH if inputs.questions else None
+    depth = LONE_GROUP_DEPTH if inputs.card_questions else None
     yield from lone_group_notes(judged_runs, groups, collection, depth=depth)
     names = [run.name for run in inputs.runs]
     yield from sparse_notes(
         tilts, names, groups, mean_values(inputs.judged_runs, measurements.values)
     )
-    uneven = [pair.names for pair in inputs.compared if not pair.are_twins]
+    uneven = [pair.names for pair in inputs.pairs_with_judgments if not pair.are_twins]
     yield from twin_notes(collection, groups, uneven, judgments)
-    if inputs.questions and inputs.label_model is None:
+    if inputs.card_questions and inputs.label_model is None:
         has_twins = any(len(pair.twins.rows) for pair in inputs.pairs)
         yield from card_notes(collection, groups, twins=has_twins)
     margin = read_margin(options.margin)

@@ -1,8 +1,17 @@
 """Effects: the answer of one run to one question about two groups, with interval, p and verdict.
 
 `Effect.verdict` is the rule by which every command decides. `Change` is the difference between two
-runs, `Equivalence` compares effectiveness on each side alone. A *tilt* is an answer that favours a
-group; most often it is Relative Δ, the difference of two groups' means of a measure in percent.
+runs, and `Conflict` two answers that favour different groups.
+
+- *tilt*: an answer that favours a group; most often it is Relative Δ, the difference of two groups'
+  means of a measure in percent
+- *neutral value*: the answer that favours neither group. For twins it is that of the question,
+  usually 0. Twins are two versions of one document, one in each group
+- *random band*: the middle 95 % of the answers that random labels of groups would give. For groups
+  that are not twins, the median of these answers is the neutral value
+- *margin*: how far from the neutral value an answer may lie and still be called *level*
+- *effective number*: how many equally weighted queries, or documents, would be as informative as
+  those at hand
 """
 
 from __future__ import annotations
@@ -24,10 +33,10 @@ from ranktilt.statistics.variation import Variation
 ALPHA = 0.05
 """Level of tests; intervals hold 95 %."""
 FEW_QUERIES = 30
-"""Queries below which a note warns that there are few."""
+"""Queries below which a note warns that there are few; verdicts are given all the same."""
 FEWEST = 10
-"""Effective number of queries, or of documents, below which nothing is decided."""
-_INTERVAL_FIELDS = ("low", "high", "error", "p", "p_corrected")
+"""Effective number of queries, or of documents, below which every verdict is inconclusive."""
+INTERVAL_FIELDS = ("low", "high", "error", "p", "p_corrected")
 """Fields that are undefined if there are too few queries for an interval."""
 _OPPOSITES = (
     ("wins", "losses"),
@@ -52,7 +61,7 @@ def _negated(value: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedAnswer:
-    """An answer by the labels as they are, which was then corrected for errors of labels."""
+    """The answer before it was corrected for wrong labels: as the labels say."""
 
     value: float
     """The answer."""
@@ -63,10 +72,12 @@ class ObservedAnswer:
     neutral: float
     """Value that favours nobody."""
     error_parts: tuple[float, ...] = ()
-    """What the uncertainty of each error rate adds to the corrected value.
+    """Standard errors of the corrected value, one for each error rate, with their signs.
 
-    The squares of the parts sum to the variance that uncertain rates add. A difference of two
-    answers under the same rates has the differences of their parts.
+    The rates of wrong labels are known only from a sample. Each part says how far the corrected
+    value moves if one rate is higher by its own standard error; the squares of the parts sum to the
+    variance that this adds. Two answers that were corrected with the same rates move together, so
+    their difference has the differences of their parts.
     """
 
     def swapped(self) -> Self:
@@ -105,17 +116,17 @@ class Effect:
     error: float
     """Standard error: the standard deviation over the resamples."""
     p: float
-    """Chance of such a value if neither group were favoured, by this test alone."""
+    """Probability of a value at least as far from neutral if neither group were favoured."""
     p_corrected: float
-    """The p, corrected for the number of tests in the table."""
+    """The p, corrected for the number of tests in the table: verdicts read this one."""
     queries: int
     """Number of queries that the answer rests on."""
     excluded: int = 0
-    """Number of queries that say nothing about the question."""
+    """Number of queries that say nothing about the question, such as those without twins."""
     dropped: int = 0
     """Number of resamples in which the answer was undefined."""
     null_low: float = 0.0
-    """Lower end of the random band: the middle 95 % of the answers under random labels.
+    """Lower end of the random band.
 
     A document's label is its group. `null_low`, `null_high` and `null_median` are 0 where no labels
     were drawn.
@@ -125,10 +136,7 @@ class Effect:
     null_median: float = 0.0
     """Median of the answers under random labels."""
     twins: bool = True
-    """Whether the groups are twins, so that the estimand's own neutral value holds.
-
-    Twins are two versions of one document, a version of each group.
-    """
+    """Whether the groups are twins, so that the question's own neutral value holds."""
     details: Mapping[str, float] = field(default_factory=dict)
     """Means and counts behind the answer, such as ``mean_a``, ``pairs``, ``wins`` (of `a`),
     ``losses``."""
@@ -139,16 +147,19 @@ class Effect:
     checks: Mapping[str, float] = field(default_factory=dict)
     """p of further tests, by name: ``sign flips``, ``exchanged labels``, ``shuffled labels``."""
     variation: Variation | None = None
-    """How many of the lists behind the answer could have come out differently; None if unknown."""
+    """How many of the lists behind the answer could have come out differently; None if unknown.
+
+    A list whose documents are all tied, for example, favours nobody whatever the ranker is.
+    """
     observed: ObservedAnswer | None = None
-    """The answer by the labels as they are, where it is corrected for their errors."""
+    """The answer before its correction for wrong labels; None if it was not corrected."""
 
     def __post_init__(self) -> None:
         """Set to NaN what so small a sample cannot show.
 
-        This holds for all effects, whether they are computed, corrected, swapped or read from a
-        file. So no table, sentence, page or file can show an interval or a p next to the words that
-        there are too few queries for it.
+        This is done here, and not where effects are computed, because effects are also corrected,
+        swapped and read from files. So no table, sentence, page or file can show an interval or a p
+        next to the words that there are too few queries for it.
         """
         for name in self._beyond_sample:
             object.__setattr__(self, name, np.nan)
@@ -157,7 +168,7 @@ class Effect:
     def _beyond_sample(self) -> tuple[str, ...]:
         """Names of the fields that the sample is too small for."""
         if self.sample < FEWEST_ROWS:
-            return _INTERVAL_FIELDS
+            return INTERVAL_FIELDS
         return () if self.testable else ("p_corrected",)
 
     @property
@@ -205,7 +216,7 @@ class Effect:
 
     @property
     def sample(self) -> float:
-        """Effective number of queries or documents; the number of queries if it is unknown."""
+        """Size of the sample: the effective number, or the number of queries if it is unknown."""
         return self.queries if self.effective_n < 0 else self.effective_n
 
     @property
@@ -215,7 +226,7 @@ class Effect:
 
     @property
     def can_be_level(self) -> bool:
-        """Whether enough lists could vary for "level" to be a finding."""
+        """Whether enough lists could have come out differently for "level" to be a finding."""
         return self.variation is None or self.variation.enough
 
     @property
@@ -244,11 +255,12 @@ class Effect:
     def is_shown(self) -> bool:
         """Whether a tilt is shown: corrected p < .05, and the interval excludes the neutral value.
 
-        An estimand over all groups together has no side; its value must lie outside the random
-        band. An estimand that only describes shows nothing.
+        Both are asked, because p is corrected for the number of tests and the interval is not. A
+        question about all groups together, such as AWRF, has no neutral value; its answer must lie
+        outside the random band. A question that only describes shows nothing.
         """
-        beyond = bool(self.leans) if self.estimand.sided else self.null_position != "inside"
-        return beyond and self.significant and not self.estimand.descriptive
+        is_beyond = bool(self.leans) if self.estimand.sided else self.null_position != "inside"
+        return is_beyond and self.significant and not self.estimand.descriptive
 
     @property
     def significant(self) -> bool:
@@ -263,13 +275,13 @@ class Effect:
         return "above" if self.value > self.null_high else "inside"
 
     def extent(self, margin: Margin = DEFAULT_MARGIN) -> Literal["within", "beyond", "across"]:
-        """Return how the interval lies to the margin: ``within``, ``beyond`` or ``across``.
+        """Return where the interval lies: ``within`` the margin, ``beyond`` it, or ``across``.
 
         ``within`` if all of it lies inside ±`margin` of the neutral value, ends included;
-        ``beyond`` if none of it does. ``across`` for all others, for undefined answers, and where
-        there are too few queries or lists for either.
+        ``beyond`` if none of it does. ``across`` for all others, for undefined answers, and if
+        there are too few queries or lists to say ``within`` or ``beyond``.
         """
-        # NaN if the margin is in another unit; a comparison with NaN is false.
+        # NaN if the margin is in another unit than the answer. Then `half >= 0` is false below.
         half = half_width(self.estimand, margin)
         low, high = self.neutral - half, self.neutral + half
         if not self.testable or not half >= 0 or np.isnan(self.value):
@@ -300,7 +312,8 @@ class Effect:
     def swapped(self) -> Self:
         """Return the same answer with the two groups exchanged, so that every sign turns.
 
-        A directed estimand, such as a mean of ratios, stays as it is.
+        A directed question stays as it is. For example, a mean of ratios with the groups exchanged
+        is not 1 over that mean: it would be the answer to another question.
         """
         if self.estimand.directed:
             return self
@@ -321,7 +334,7 @@ class Effect:
             null_low=_negated(self.null_high),
             null_high=_negated(self.null_low),
             null_median=_negated(self.null_median),
-            details={name: details[name] for name in self.details},  # in the order of before
+            details={name: details[name] for name in self.details},  # in the same order as before
             observed=observed,
         )
 
@@ -346,10 +359,10 @@ class Effect:
 class Change(Effect):
     """Difference between two runs' answers to one question, new − old.
 
-    The difference is in points for effectiveness and Relative Δ, and in the estimand's unit for
+    The difference is in points for effectiveness and Relative Δ, and in the question's unit for
     others. If `value` is above 0, the new run is more effective, or favours `a` more. A run that
-    favours `a` more need not tilt more: its answer may have come nearer to the neutral value. The
-    field `growth` says how much more it tilts.
+    favours `a` more need not tilt more: if the old run favoured `b`, the answer may have come
+    nearer to the neutral value. The field `growth` says how much more it tilts.
     """
 
     old_run: str
@@ -421,7 +434,7 @@ class Change(Effect):
 
     @property
     def has_growth_apart(self) -> bool:
-        """Whether the interval of the growth says more than that of the difference.
+        """Whether the interval of the growth is another one than that of the difference.
 
         If both runs favour the same group in all resamples, the growth is the difference itself, or
         its negative. It is neither if the runs favour different groups in some resamples.
@@ -459,61 +472,6 @@ class Change(Effect):
         return {**super().derived(), "growth_detectable": self.growth_detectable}
 
 
-Outcome = Literal[
-    "equivalent", "different within the margin", "different", "inconclusive", "not tested"
-]
-"""Whether effectiveness on two sides is shown to be the same, up to a margin."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Equivalence(Effect):
-    """Difference of effectiveness between two sides of a corpus, each searched alone.
-
-    A side has one version of each document; `a` is the reference, `b` another source. Values are
-    positive if the same queries are answered better on the reference. Tests and intervals are
-    Student's t.
-    """
-
-    margin: float
-    """Largest difference that would not matter, on the scale of the measure, 0 to 1."""
-    p_equivalent: float
-    """The larger p of two one-sided paired t tests against ±margin (Schuirmann 1987)."""
-    smallest: float
-    """Smallest margin for which these queries would show equivalence, on the same scale."""
-    outcome: Outcome = "not tested"
-    """Verdict of the tests."""
-    pairs: int
-    """Number of pairs of twins; each side has one document of every pair."""
-    left_out: int
-    """Number of documents without a twin, which are on neither side."""
-
-    @property
-    def _beyond_sample(self) -> tuple[str, ...]:
-        """Names of the fields that the sample is too small for.
-
-        Student's t holds for small samples, so that p is shown wherever an interval is.
-        """
-        if self.sample < FEWEST_ROWS:
-            return (*_INTERVAL_FIELDS, "p_equivalent", "smallest")
-        return ()
-
-    @property
-    def source(self) -> str:
-        """The source that is compared with the reference."""
-        return self.b
-
-    def derived(self) -> dict[str, Any]:
-        """Return numbers that follow from the fields, for the file."""
-        of_sides = {
-            "source": self.b,
-            "on_reference": self.mean_a,
-            "on_source": self.mean_b,
-            "difference": self.value,
-            "p_different": self.p,
-        }
-        return {**super().derived(), **of_sides}
-
-
 # Files hold an estimand as its notation, such as "NDSR@20".
 register(Estimand, repr, estimand)
 
@@ -535,7 +493,7 @@ class Conflict:
 
 
 def conflict_of(effects: Iterable[Effect]) -> Conflict | None:
-    """Return the conflict between answers about one run and pair; None if there is none.
+    """Return the conflict between a run's answers about two groups; None if there is none.
 
     Answers that only describe favour nobody.
     """

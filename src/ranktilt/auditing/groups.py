@@ -1,7 +1,11 @@
 """The groups of a collection's documents.
 
-A document's *label* is its value in the column of the groups. It may have several labels, and then
-belongs to a combination of groups. A *property* is a column of numbers, whose two ends are groups.
+A document's *label* is its value in the column that makes the groups: for the column ``gender``,
+the label ``female`` puts it in the group ``female``. A document may have several labels. Then it is
+in no single group, but in a *combination* of groups. A *property* is a column of numbers, such as
+popularity. It makes two groups, its two ends: the documents above the mean and those below.
+
+`Groups` is the record that audits pass around; `auditing.grouping` makes it.
 """
 
 from __future__ import annotations
@@ -18,7 +22,10 @@ from ranktilt.errors import nearest, unknown_name
 ALL = "all"
 """Name of all documents together, in results that hold values of groups."""
 MOST_SUGGESTED = 12
-"""Most merged groups that a message lists when it does not know the name of a group."""
+"""Most labels in ``rest`` that a message suggests instead of an unknown name of a group.
+
+There may be thousands of such labels, so only the nearest ones are suggested.
+"""
 Pair = tuple[str, str]
 """Names of two groups that are compared; a positive difference favours the first."""
 
@@ -37,25 +44,29 @@ class Groups:
     code: npt.NDArray[np.int64]
     """Index of each document's group, by row; -1 for a document of no group or of several."""
     outside: int = 0
-    """Number of documents outside the pool, those documents that a data set rewrote.
+    """Number of documents outside the pool.
 
-    They have no twin (another version) by design, so they are in no group of sources.
+    The *pool* is the documents that the makers of a data set had rewritten. A document outside it
+    has no other version by design, so it cannot be compared, and is in no group of sources.
     """
     merged: tuple[str, ...] = ()
-    """Labels whose documents form the last group together, such as ``rest``."""
+    """Rare labels that have no group of their own.
+
+    Their documents together are the last group, such as ``rest``.
+    """
     combinations: tuple[tuple[int, ...], ...] = ()
     """Indexes of groups that occur together in a document, each combination once."""
     combination_of: npt.NDArray[np.int64] | None = None
-    """Index in `combinations` of each document; −1 for a document of one group or none.
+    """Index in `combinations` of the groups of each document, by row; −1 for one group or none.
 
     None if no document is in several groups.
     """
     remarks: tuple[LabelNote, ...] = ()
     """Notes on the labels as they are written, such as two spellings of one name."""
     values: npt.NDArray[np.float64] | None = None
-    """Number of each document, if the groups are the two ends of a property; NaN if unknown.
+    """Value of the property of each document, by row; NaN if unknown.
 
-    None for other groups.
+    None if the groups are not the two ends of a property.
     """
 
     @property
@@ -96,9 +107,10 @@ class Groups:
 
     @property
     def kind(self) -> npt.NDArray[np.int64]:
-        """Kind of each document: its group, its combination of groups, or "no label".
+        """Kind of each document, by row: its group, its combination of groups, or "no label".
 
-        Kinds number the groups first, then the combinations of groups; the last one is "no label".
+        A kind is one number for all three cases. The first kinds are the groups, the next ones the
+        combinations of groups, and the last one is "no label".
         """
         no_label = len(self.names) + len(self.combinations)
         kind = np.where(self.code >= 0, self.code, no_label)
@@ -109,10 +121,10 @@ class Groups:
 
     @property
     def parts(self) -> npt.NDArray[np.float64]:
-        """Share of each group in a document of each kind, of shape (n_kinds, n_groups + 1).
+        """How much of a document of each `kind` is in each group, of shape (n_kinds, n_groups + 1).
 
-        A document of several groups belongs to each of them in equal parts. The last column is for
-        documents without a label.
+        A document of one group is wholly in it: its row has a 1. A document of several groups
+        belongs to each of them in equal parts. The last column is for documents without a label.
         """
         group_count = len(self.names)
         shares = np.zeros((group_count + len(self.combinations) + 1, group_count + 1))

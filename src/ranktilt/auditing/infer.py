@@ -1,8 +1,16 @@
 """Infer from an audit's measurements: a value, an interval and a corrected p for each question.
 
 A *tilt* is Relative Δ of one run, between the two groups of a pair, on one measure. The *card* has
-the answers to all other questions, such as head-to-head of twins. A *sample* holds the values per
-query behind one answer.
+the answers to all other questions, such as head-to-head of twins. *Twins* are two versions of one
+document, one in each group.
+
+A *sample* holds the values per query behind one answer, and an *effect* is the answer with its
+interval and p. Every answer takes the same way: `measure` gave its values, `_tilt_samples` or
+`_card_samples` makes a sample of them, and `significance.effects` makes effects of all samples of a
+table together, because their p are corrected together.
+
+If groups are not twins, one may have more relevant documents than the other, and an answer of 0
+need not be neutral. So samples also get the answers that random labels would give.
 """
 
 from __future__ import annotations
@@ -44,8 +52,8 @@ from ranktilt.measures.ranking import Floats
 CARD_ROWS = 6
 """Number of questions of a whole card, with Relative Δ.
 
-The number of shuffles follows from at least so many questions: a shorter card then draws the same
-labels.
+More questions need more random labels (`shuffle_count`). The number is that of a whole card also
+where fewer questions are asked, so that an answer does not depend on which others are asked.
 """
 
 
@@ -53,7 +61,7 @@ labels.
 class Inferences:
     """Effects inferred from measurements, and the samples behind them.
 
-    `ranktilt.compare` needs the samples for its own tests.
+    The result of an audit keeps some of the samples, because `ranktilt.compare` tests them again.
     """
 
     tilts: tuple[Effect, ...]
@@ -61,7 +69,7 @@ class Inferences:
     card: tuple[Effect, ...]
     """Answers to the other questions."""
     noise: tuple[NumericalNoise, ...]
-    """How far each tilt on the first measure moves within the resolution of the run's scores."""
+    """How far each tilt on the primary measure moves if scores are rounded differently."""
     repeats: tuple[RepeatComponents, ...]
     """Share of queries and of repeats in the uncertainty of each answer, for runs with repeats.
 
@@ -89,37 +97,21 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
     tilts_of_repeats = _tilt_samples(inputs, measurements)
     tilt_samples = average_repeats(tilts_of_repeats)
     tilts = _with_variation(effects(tilt_samples, options, primary=inputs.primary), variations)
-    card: list[Effect] = []
-    card_of_repeats: list[Sample] = []
-    card_samples: list[Sample] = []
-    if inputs.questions:
-        judged_samples = _card_samples(inputs, measurements)
-        card_of_repeats = [judged.sample for judged in judged_samples]
-        card_samples = average_repeats(card_of_repeats)
-        # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
-        first = first_tilts(inputs, tilts) if inputs.options.card else []
-        if inputs.label_model is None:
-            answers = effects(card_samples, options, first_effects=first, primary=inputs.primary)
-        else:
-            shuffles = _card(inputs).shuffles
-            correction = correct_labels(inputs, inputs.label_model, judged_samples, shuffles)
-            card_of_repeats = list(correction.repeat_samples)
-            card_samples = list(correction.samples)
-            answers = correction.effects
-        card = _with_variation(answers, variations)
+    answers = _card_answers(inputs, measurements, tilts)
+    card = _with_variation(answers.effects, variations)
     if inputs.pairs and inputs.primary is not None:
         _check_answered(inputs.primary, [*tilts, *card])
-    repeat_samples = (*tilts_of_repeats, *card_of_repeats)
+    repeat_samples = (*tilts_of_repeats, *answers.repeat_samples)
     components = _repeat_components(
         inputs,
         measurements,
         samples=repeat_samples,
-        averaged=[*tilt_samples, *card_samples],
+        averaged=[*tilt_samples, *answers.samples],
         effects=[*tilts, *card],
     )
     group_samples = tuple(
         sample
-        for sample in card_samples
+        for sample in answers.samples
         if isinstance(sample.estimand, GroupEstimand) or sample.estimand == inputs.primary
     )
     return Inferences(
@@ -129,8 +121,47 @@ def infer(inputs: AuditInputs, measurements: Measurements) -> Inferences:
         repeats=tuple(components),
         tilt_samples=tuple(tilt_samples),
         group_samples=group_samples,
-        card_samples=tuple(card_samples),
+        card_samples=answers.samples,
         repeat_samples=repeat_samples,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _CardAnswers:
+    """Answers to the questions of the card, and the samples behind them."""
+
+    effects: tuple[Effect, ...] = ()
+    """The answers."""
+    samples: tuple[Sample, ...] = ()
+    """Values per query behind the answers, averaged over repeats."""
+    repeat_samples: tuple[Sample, ...] = ()
+    """Values per query in each repeat."""
+
+
+def _card_answers(
+    inputs: AuditInputs, measurements: Measurements, tilts: Sequence[Effect]
+) -> _CardAnswers:
+    """Answer the questions of the card; correct the answers if error rates of labels are known."""
+    if not inputs.card_questions:
+        return _CardAnswers()
+    options = inputs.options.inference
+    judged_samples = _card_samples(inputs, measurements)
+    if inputs.label_model is not None:
+        shuffles = _card(inputs).shuffles
+        corrected = correct_labels(inputs, inputs.label_model, judged_samples, shuffles)
+        return _CardAnswers(
+            effects=corrected.effects,
+            samples=corrected.samples,
+            repeat_samples=corrected.repeat_samples,
+        )
+    samples_of_repeats = [judged.sample for judged in judged_samples]
+    samples = average_repeats(samples_of_repeats)
+    # A whole card begins with the tilt that is printed first, and corrects its p with the rest.
+    first = first_tilts(inputs, tilts) if inputs.options.card else []
+    return _CardAnswers(
+        effects=effects(samples, options, first_effects=first, primary=inputs.primary),
+        samples=tuple(samples),
+        repeat_samples=tuple(samples_of_repeats),
     )
 
 
@@ -140,9 +171,9 @@ def _tilt_samples(inputs: AuditInputs, measurements: Measurements) -> list[Sampl
     samples_by_pair: dict[tuple[int, int], list[Sample]] = {}
     runs_to_shuffle: dict[tuple[int, int], ShuffledRun] = {}
     for run_index, judged_run in enumerate(inputs.judged_runs):
-        # Labels are drawn for the order that the values were computed on.
+        # Random labels must be drawn on the same order of tied documents as the values were.
         ordered = judged_run if inputs.options.ties == "expected" else judged_run.untied()
-        for pair_index, pair in enumerate(inputs.compared if inputs.measures else ()):
+        for pair_index, pair in enumerate(inputs.pairs_with_judgments if inputs.measures else ()):
             samples = _samples_of_pair(inputs, judged_run, pair, measurements.values[run_index])
             if pair.are_twins:
                 samples = _compare_twins(inputs, ordered, pair, samples)
@@ -182,7 +213,11 @@ def _samples_of_pair(
 def _compare_twins(
     inputs: AuditInputs, judged_run: JudgedRun, pair: ComparedPair, samples: Sequence[Sample]
 ) -> list[Sample]:
-    """Add to samples of twins what each document adds, and their p under exchanged labels."""
+    """Add to samples of twins what each document adds, and their p under exchanged labels.
+
+    If the groups of twins did not matter, both labels of any twins could be exchanged. The p says
+    how often such exchanges give an answer as far from 0.
+    """
     compared = []
     for measure, sample in zip(inputs.measures, samples, strict=True):
         clusters = relevant_clusters(
@@ -206,12 +241,12 @@ def _compare_with_shuffles(
     samples_by_pair: Mapping[tuple[int, int], list[Sample]],
     runs_to_shuffle: Mapping[tuple[int, int], ShuffledRun],
 ) -> dict[tuple[int, int], list[Sample]]:
-    """Compare samples of groups that are no twins with random labels.
+    """Compare samples of groups that are no twins with the answers that random labels give.
 
     The random labels are the same for all samples. Returns the samples of the keys of
-    `runs_to_shuffle`, with their null distributions.
+    `runs_to_shuffle`, with these answers: their null distributions.
     """
-    question_count = max(len(inputs.measures), CARD_ROWS if inputs.questions else 0)
+    question_count = max(len(inputs.measures), CARD_ROWS if inputs.card_questions else 0)
     tests = len(inputs.runs) * question_count * max(len(inputs.pairs), 1)
     shuffles = Shuffles(
         judgments=inputs.judgments, seed=inputs.options.inference.seed, count=shuffle_count(tests)
@@ -245,8 +280,8 @@ def _card_samples(inputs: AuditInputs, measurements: Measurements) -> list[Judge
 
 
 def _card(inputs: AuditInputs) -> Card:
-    """Return the card, with as many shuffles as the number of tests needs."""
-    questions, options = inputs.questions, inputs.options.inference
+    """Return the card, with as many shuffles of labels as its number of tests needs."""
+    questions, options = inputs.card_questions, inputs.options.inference
     # Groups without twins are asked fewer questions: Relative Δ and those about groups.
     group_question_count = 1 + sum(isinstance(question, GroupEstimand) for question in questions)
     question_count = 0

@@ -1,9 +1,9 @@
-"""Judgments and runs as arrays, and the values of each measure per query and group.
+"""Runs as arrays, aligned with judgments, and the values of each measure per query and group.
 
-A *judgment* (qrel) is a query, a document and a grade; it is relevant if the grade is above 0. A
-*run* has a ranking for each query: a list of entries, which are documents with scores. `Judgments`
-holds the relevant judgments of a collection, `JudgedRun` joins a run with them, and `group_values`
-computes measures over all documents and over each group alone.
+A *run* has a ranking for each query: a list of *entries*, which are documents with scores. Two
+entries of a list with the same score are *tied*. *Judgments* say which documents are relevant to a
+query. `JudgedRun` joins a run with them, and `group_values` computes measures over all documents
+and over each group alone. Queries, documents and groups are numbers, as in `judgments`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judgments import MIXER, Judgments, signatures
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.labels import no_overlap
 from ranktilt.data.runs.run import Run, codes, collection_rows
@@ -24,140 +25,8 @@ from ranktilt.data.runs.tied_lists import tied_lists
 from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.exposure.base import GroupLists
-from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking
+from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.measures.relevance import values
-
-_MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""The odd constant of the random generator SplitMix64; it spreads keys over all 64 bits."""
-
-
-# ---- judgments ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judgments:
-    """Relevant judgments, sorted by query and document.
-
-    Documents that the collection does not hold have the rows after its own.
-    """
-
-    queries: tuple[str, ...]
-    """Ids of the queries: those of the collection first."""
-    known_query: npt.NDArray[np.bool_]
-    """Whether the collection has the query; judgments of others count in no group."""
-    ids: pl.Series
-    """Ids of the documents, by row."""
-    query: Ints
-    """Index of each judgment's query in `queries`."""
-    row: Ints
-    """Row of each judgment's document."""
-    grade: Floats
-    """Grade of each judgment, above 0."""
-    group: Ints
-    """Index of the group of each judgment's document; -1 for none."""
-    same_text: Ints
-    """Index of the first query with the same text as each query; its own index if it has no text.
-    """
-    documents: int
-    """Number of documents of the collection."""
-
-    @classmethod
-    def from_collection(cls, collection: Collection, groups: Groups) -> Judgments:
-        """Collect the relevant judgments, also those of queries that the collection lacks."""
-        qrels = collection.qrels
-        judged_queries = qrels["query_id"].unique(maintain_order=True)
-        known_queries = collection.queries_with_judgments["id"]
-        unknown_queries = judged_queries.filter(~judged_queries.is_in(known_queries.implode()))
-        queries = pl.concat([known_queries, unknown_queries])
-        unknown_ids = (
-            qrels["doc_id"]
-            .filter(~qrels["doc_id"].is_in(collection.ids.implode()))
-            .unique(maintain_order=True)
-        )
-        ids = pl.concat([collection.ids, unknown_ids.alias("id")])
-        relevant = qrels.filter(pl.col("grade") > 0)
-        query, row = codes(relevant["query_id"], queries), codes(relevant["doc_id"], ids)
-        order = np.lexsort((row, query))
-        is_known = np.arange(len(queries)) < len(known_queries)
-        group = np.append(groups.code, np.full(len(unknown_ids), -1))[row]
-        group = np.where(is_known[query], group, -1)
-        grade = relevant["grade"].to_numpy().astype(np.float64)
-        return cls(
-            queries=tuple(queries),
-            known_query=is_known,
-            ids=ids,
-            query=query[order],
-            row=row[order],
-            grade=grade[order],
-            group=group[order],
-            same_text=_same_text(collection, queries),
-            documents=collection.docs.height,
-        )
-
-    @cached_property
-    def first_of_equal(self) -> Ints:
-        """Position of the same judgment in the first query with the same judgments.
-
-        The position of a judgment whose query has judgments of its own is its own position.
-        """
-        key = _signatures(self.query, self.row, self.grade, len(self.queries))
-        _, first_query, key_number = np.unique(key, return_index=True, return_inverse=True)
-        start = np.searchsorted(self.query, np.arange(len(self.queries)))
-        # Equal queries have their judgments in the same order: only the start differs.
-        shift = start[first_query[key_number.ravel()]] - start
-        positions: Ints = shift[self.query] + np.arange(len(self.query))
-        return positions
-
-    def of_group(self, group: int | None) -> Judged:
-        """Return the judgments of one group, or all of them where `group` is None."""
-        keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group
-        return Judged(query=self.query[keep], grade=self.grade[keep], n_queries=len(self.queries))
-
-    @property
-    def has_relevant(self) -> bool:
-        """Whether any document is relevant to any query."""
-        return len(self.grade) > 0
-
-    def judged_groups(self, groups: Groups) -> set[str]:
-        """Return the names of the groups that hold a relevant document."""
-        return {groups.names[number] for number in np.unique(self.group) if number >= 0}
-
-    def frame(self) -> pl.DataFrame:
-        """Return query, document row and grade of each judgment as a table."""
-        return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
-
-    def find(self, query: Ints, row: Ints) -> Ints:
-        """Return the position of each query and document row among the judgments.
-
-        -1 where the document is not relevant.
-        """
-        # Query and row as one number; judgments are sorted by both, and so are their keys.
-        width = len(self.ids) + 1
-        judged_keys, keys = self.query * width + self.row, query * width + row
-        if not len(judged_keys):
-            return np.full(len(row), -1)
-        position = np.minimum(np.searchsorted(judged_keys, keys), len(judged_keys) - 1)
-        is_relevant = (row >= 0) & (judged_keys[position] == keys)
-        return np.where(is_relevant, position, -1)
-
-
-def _same_text(collection: Collection, queries: pl.Series) -> Ints:
-    """Return the index of the first query with the same text as each of `queries`.
-
-    A query without a text has its own index.
-    """
-    if not collection.queries.height:  # only judgments name queries
-        return np.arange(len(queries))
-    text = collection.queries["text"].str.strip_chars()
-    row = codes(queries, collection.queries["id"])
-    table = pl.DataFrame(
-        {"number": np.arange(len(queries)), "row": row, "text": text.gather(np.maximum(row, 0))}
-    )
-    has_text = (pl.col("row") >= 0) & (pl.col("text") != "")
-    first_of_text = pl.col("number").first().over("text", has_text)
-    first = pl.when(has_text).then(first_of_text).otherwise("number")
-    return table.select(first)["number"].to_numpy().astype(np.int64)
-
 
 # ---- judged runs --------------------------------------------------------------------------------
 
@@ -190,7 +59,7 @@ class JudgedRun:
     @classmethod
     def from_run(cls, run: Run, collection: Collection, judgments: Judgments) -> JudgedRun:
         """Join a run with a collection by document and query ids."""
-        rows = _rows(run, collection, judgments)
+        rows = _rows_of_documents(run, collection, judgments)
         judged_queries = pl.Series(judgments.queries, dtype=pl.String)
         # Index of each query's list in the run; −1 for a query that the run lacks.
         list_index = codes(judged_queries, pl.Series(run.queries, dtype=pl.String))
@@ -212,7 +81,7 @@ class JudgedRun:
         )
 
     @property
-    def missing(self) -> int:
+    def missing_count(self) -> int:
         """Number of judged queries of the collection that the run lacks."""
         return int(self.absent.sum())
 
@@ -259,14 +128,17 @@ class JudgedRun:
         """A number for each query's list: equal lists, ties included, have equal numbers."""
         docs = self.run.docs[self.position]
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
-        return _signatures(self.ranking.query, docs, ranks, len(self.judgments.queries))
+        return signatures(self.ranking.query, docs, ranks, len(self.judgments.queries))
 
     @property
     def fingerprint(self) -> bytes:
-        """A hash of all lists, ties included, which does not depend on the scores."""
+        """A hash of all lists, which does not depend on the scores apart from their order and ties.
+
+        It is made of ids, so that runs with other numbers of documents can be compared.
+        """
         ids = self.run.ids.hash().to_numpy()[self.run.docs[self.position]]
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
-        return _signatures(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
+        return signatures(self.ranking.query, ids, ranks, len(self.judgments.queries)).tobytes()
 
     @cached_property
     def distinct(self) -> Ints | None:
@@ -278,19 +150,21 @@ class JudgedRun:
         judgments = self.judgments
         query_count = len(judgments.queries)
         indexes = np.arange(query_count)
-        key = self.list_keys * _MIXER
-        key += _signatures(judgments.query, judgments.row, judgments.grade, query_count)
-        _, first, key_number = np.unique(key, return_index=True, return_inverse=True)
+        # A hash of each query's list and judgments together. One of them is multiplied, so that
+        # exchanging the two would give another hash.
+        key = self.list_keys * MIXER
+        key += signatures(judgments.query, judgments.row, judgments.grade, query_count)
+        _, first_indexes, key_number = np.unique(key, return_index=True, return_inverse=True)
         has_list = np.diff(self.ranking.offsets) > 0
-        # Index of the first query with the same list and judgments.
-        same_ranking = np.where(has_list, first[key_number], indexes)
-        if (same_ranking == indexes).all() and (judgments.same_text == indexes).all():
+        first_alike = np.where(has_list, first_indexes[key_number], indexes)
+        if (first_alike == indexes).all() and (judgments.same_text == indexes).all():
             return None
         from scipy.sparse import coo_array, csgraph  # 50 ms that hardly any audit needs
 
-        # Two queries that both repeat a third one repeat each other, too: each connected part of
-        # the graph of repeats is one query.
-        links = np.tile(indexes, 2), np.concatenate([same_ranking, judgments.same_text])
+        # Two queries that both repeat a third one repeat each other, too. So queries are the nodes
+        # of a graph, linked with the first query that they repeat by either rule, and each
+        # connected part of the graph is one query.
+        links = np.tile(indexes, 2), np.concatenate([first_alike, judgments.same_text])
         graph = coo_array((np.ones(2 * query_count), links), shape=(query_count, query_count))
         return np.asarray(csgraph.connected_components(graph, directed=False)[1], dtype=np.int64)
 
@@ -323,7 +197,8 @@ class JudgedRun:
         judgments = self.judgments
         is_tied = tied_lists(self.ranking.offsets, self.ranking.scores)
         repeats_text = judgments.same_text != np.arange(len(judgments.queries))
-        # Tied lists are equal although the queries may ask for different things.
+        # Two lists that are wholly tied are equal, although the queries may ask for different
+        # things: their equality says nothing about the queries.
         tied_queries = {
             judgments.queries[index] for index in np.flatnonzero(is_tied & ~repeats_text).tolist()
         }
@@ -343,8 +218,9 @@ class JudgedRun:
     def group_lists(self, groups: Groups) -> GroupLists:
         """Return the lists with the groups of their documents, and which entries are relevant.
 
-        They are the input of questions about all groups together. The *kind* of a document is its
-        group, its combination of groups, or "no label".
+        They are the input of questions about all groups together. A document may be in several
+        groups, so each has a *kind* instead of a group (`Groups.kind`): its group, its combination
+        of groups, or "no label".
         """
         judgments = self.judgments
         document_count, kind_count = len(groups.code), len(groups.parts)
@@ -374,7 +250,7 @@ class JudgedRun:
     def group_counts(self, groups: Groups) -> dict[str, float]:
         """Count the groups, the results, and the results without a label or with several labels.
 
-        The counts are details of an answer about all groups, by their names there.
+        Results are entries of lists. The keys are the names of these counts in `Effect.details`.
         """
         kind = self.group_lists(groups).kind
         group_count = len(groups.names)
@@ -401,7 +277,7 @@ class JudgedRun:
         return np.where(is_gain, self.judgments.grade[judgment], 0.0)
 
 
-def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
+def _rows_of_documents(run: Run, collection: Collection, judgments: Judgments) -> Ints:
     """Return the row of each of the run's documents in the collection, or after its rows.
 
     Documents that only the judgments name have rows after those of the collection. −1 for all
@@ -414,33 +290,6 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
         raise DataError(run.spec.get("file", run.name), no_overlap(run.ids, collection))
     rows_in_judgments = codes(run.ids, judgments.ids)
     return np.where(rows >= 0, rows, rows_in_judgments)
-
-
-def _signatures(
-    query: Ints, keys: npt.NDArray[np.number], numbers: npt.NDArray[np.number], query_count: int
-) -> npt.NDArray[np.uint64]:
-    """Return a hash of each query's set of keys and numbers, of shape (query_count,).
-
-    Equal sets have equal hashes whatever their order, and different sets hardly ever do.
-
-    Parameters
-    ----------
-    query : array of int64
-        Index of the query of each element.
-    keys : array
-        Key of each element, such as the row of a document.
-    numbers : array
-        Number of each element, such as a grade or a rank.
-    query_count : int
-        Number of queries.
-    """
-    mixed = keys.astype(np.uint64) * _MIXER + numbers.astype(np.float64).view(np.uint64)
-    # The three steps by which SplitMix64 mixes bits, on all elements together.
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    sums = np.zeros(query_count, dtype=np.uint64)
-    np.add.at(sums, query, mixed)
-    return sums
 
 
 # ---- values of measures -------------------------------------------------------------------------

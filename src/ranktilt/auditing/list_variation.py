@@ -1,8 +1,9 @@
 """Count the lists of a run that could have come out differently.
 
 A list is *fixed* if it says nothing about whom the ranker favours: for example if it has a single
-document, if all its documents are tied, or if a language model returned its input. "Level" is a
-finding only if enough lists could vary.
+document, if all its documents are tied, or if a language model returned its input. A verdict of
+*level* says that a ranker favours nobody; it is given only if enough lists could have come out
+differently. The `Reason` of a fixed list is one of those in `statistics.variation`.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class ListVariation:
         )
         fixed = dict(single_lists.fixed)
         _add_count(fixed, "repeated", _repeats(self.judged_run.list_keys[is_varying]))
+        # A run only says which share of its lists a language model left unranked, and not which of
+        # them. The share is taken of the lists that are not fixed for another reason.
         for reason, share in _llm_shares(self.judged_run).items():
             _add_count(fixed, reason, round(share * (single_lists.total - sum(fixed.values()))))
         return Variation(total=single_lists.total, fixed=fixed)

@@ -1,4 +1,9 @@
-"""Measure an audit's runs: a value for each query, group and run, before any statistics."""
+"""Measure an audit's runs: a value for each query, group and run, before any statistics.
+
+A *judged run* is a run that is aligned with judgments of relevance. Usually there is one for each
+run. A run with *repeats*, which are several rankings by the same ranker, has one for each repeat.
+*Twins* are two versions of one document, one in each of two compared groups.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +25,32 @@ from ranktilt.measures.twins.head_to_head import pair_counts
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurements:
-    """Values of every run, and where its twins are."""
+    """Values of every run, and where its twins are.
+
+    `infer` makes the samples of all questions from these.
+    """
 
     values: Floats
-    """Values of shape (n_judged_runs, n_measures, 1 + n_groups, n_queries).
+    """Values of the measures, of shape (n_judged_runs, n_measures, 1 + n_groups, n_queries).
 
-    A run with repeats, which are several rankings by the same ranker, has a judged run for each of
-    them. The first group is all documents. NaN where a query has no relevant document in the group.
+    On the axis of groups, index 0 is all documents together. NaN where a query has no relevant
+    document in the group.
     """
     twin_lists: tuple[Mapping[Pair, TwinLists], ...]
     """For each judged run and pair of groups, where the twins are in the lists.
 
-    Twins are two versions of one document, one in each group. Pairs without twins are left out.
+    Pairs of groups without twins are left out.
     """
     pair_counts: pl.DataFrame
     """Wins, losses and ties of twins, by run, pair and query."""
     variations: Mapping[str, Sequence[ListVariation]]
-    """By the name of the run, how much the lists of each of its repeats could vary."""
+    """How many lists of each repeat could have come out differently, by the name of the run."""
 
 
 def measure(inputs: AuditInputs) -> Measurements:
     """Measure every run: all documents, each group, and the twins of each pair."""
     missing = inputs.options.missing
+    # An empty table first, so that the tables can be concatenated if there are no twins at all.
     values, twin_lists, counts = [], [], [pl.DataFrame(schema=PAIR_COUNTS)]
     for judged_run in inputs.judged_runs:
         values.append(_measure_groups(inputs, judged_run))

@@ -1,7 +1,11 @@
 """Notes of an audit: what its reader should know besides the numbers.
 
 A function here decides which notes apply, and yields them as data. `reporting/sentences/notes` has
-their words. A *tilt* is Relative Δ of one run, between two groups, on one measure.
+their words, and `conclude` calls the functions.
+
+A *tilt* is Relative Δ of one run, between two groups, on one measure. The *card* has the answers to
+all other questions. *Twins* are two versions of one document, one in each group. A *judged run* is
+a run that is aligned with judgments of relevance.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ import polars as pl
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Count, Note, counts_of
@@ -79,10 +84,10 @@ def run_notes(
         yield RunReadAs(file=str(spec.get("file", name)), format=str(spec["read_as"]))
     are_judged = judged_run.judgments.has_relevant
     failed = int(judged_run.failed.sum())
-    if judged_run.missing > failed:
+    if judged_run.missing_count > failed:
         yield QueriesMissing(
             run=name,
-            queries=judged_run.missing - failed,
+            queries=judged_run.missing_count - failed,
             are_judged=are_judged,
             count_as_zero=missing == "zero",
         )
@@ -184,7 +189,7 @@ def variation_notes(effects: Iterable[Effect]) -> Iterator[Note]:
 
 
 def identical_notes(judged_runs: Iterable[JudgedRun]) -> Iterator[Note]:
-    """Name runs that are the same ranking, such as a re-ranker that returned its candidates."""
+    """Note runs that are the same ranking, such as a re-ranker that returned its candidates."""
     names_by_ranking: dict[bytes, list[str]] = {}
     for judged_run in judged_runs:
         names_by_ranking.setdefault(judged_run.fingerprint, []).append(judged_run.run.name)
@@ -196,8 +201,8 @@ def identical_notes(judged_runs: Iterable[JudgedRun]) -> Iterator[Note]:
 def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[Note]:
     """Note how many queries repeat others; runs with the same queries share a note.
 
-    `repeated` has the name of each run, with the queries that repeat an earlier query and that
-    query.
+    `repeated` has an entry for each run: its queries that repeat an earlier one, each with that
+    earlier query.
     """
     runs_by_queries: dict[tuple[str, ...], list[str]] = {}
     for run, earlier_queries in repeated.items():
@@ -244,6 +249,7 @@ def twin_notes(
         group_indexes = [groups.names.index(name) for name in pair]
         judged = judgments.frame().filter(pl.Series(np.isin(judgments.group, group_indexes)))
         alone = judged.filter(~pl.col("row").is_in(np.unique(twins)))
+        # If most documents have no twin, nobody takes the groups for twins.
         are_most_paired = 2 * alone.height <= judged.height
         if alone.height and are_most_paired:
             yield NotTwins(
@@ -274,8 +280,9 @@ def sparse_notes(
 ) -> Iterator[Note]:
     """Note where few of the compared queries have a value above 0 for either group.
 
-    `values` has the shape (n_runs, n_measures, 1 + n_groups, n_queries); the first column of groups
-    is for all documents.
+    Only these queries move Relative Δ; a tilt of many queries then rests on few. `values` has the
+    shape (n_runs, n_measures, 1 + n_groups, n_queries); the first column of groups is for all
+    documents.
     """
     measures = list(dict.fromkeys(tilt.measure for tilt in tilts))
     counts_by_pair: dict[tuple[str, str, str, int], list[Count]] = {}
@@ -368,9 +375,8 @@ def lone_group_notes(
     if not depth:
         return
     for judged_run in judged_runs:
-        is_first = probability_within(
-            judged_run.ranking, depth
-        )  # a fraction for ties at the cutoff
+        # 1 for an entry in the first ranks, and a fraction if it is tied across the cutoff.
+        is_first = probability_within(judged_run.ranking, depth)
         is_known = (judged_run.row >= 0) & (judged_run.row < len(groups.code))
         # Row −1 is read as row 0, and left out by `is_known`.
         is_member = is_known & (groups.code[np.where(is_known, judged_run.row, 0)] == 0)
@@ -427,7 +433,8 @@ def without_fitted(
 ) -> tuple[Collection, list[Note]]:
     """Leave out the queries that a stage of a run was fitted on, with a note.
 
-    `specs` are those of the runs; a stage that was fitted names its queries there.
+    A stage that was fitted to some queries ranks these better than others, so an audit of them
+    would mislead. `specs` are those of the runs; such a stage names its queries there.
 
     Raises
     ------

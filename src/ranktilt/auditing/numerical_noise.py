@@ -1,7 +1,10 @@
 """Numerical noise: how far Relative Δ moves if scores move within their resolution.
 
 A score is computed in an arithmetic, such as float16, or printed with some decimals. Both leave
-open which of two close scores is higher.
+open which of two close scores is higher: this is the *resolution* of the scores. Another machine
+may rank such documents the other way. So scores are moved at random within their resolution, many
+times, and Relative Δ is computed anew. Relative Δ is the difference of two groups' means of a
+measure, in percent.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.measures.relevance import values
 
 ROUNDOFF = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
-"""Unit roundoff: the largest relative error of rounding one number."""
+"""Unit roundoff of each arithmetic: the largest relative error of rounding one number to it.
+
+It is 2 to the power of minus the number of significant binary digits.
+"""
 EXACT = "exact"
 """Precision, in the spec of a run, of scores that are the same to the last bit on every machine."""
 DRAWS = 40
@@ -31,7 +37,7 @@ DRAWS = 40
 _QUANTILE = 0.95
 """Share of the draws that move Relative Δ by `NumericalNoise.points` at most."""
 _LARGEST_LOGIT = 750.0
-"""Largest score before a logistic function; beyond, the function is 0 or 1 in float64."""
+"""Largest size of a score before a sigmoid; beyond it, the sigmoid is 0 or 1 in float64."""
 _MOST_DECIMALS = 9
 """Largest number of decimals that a score is rounded to for printing.
 
@@ -82,6 +88,8 @@ def resolution(run: Run, ranking: Ranking) -> Resolution | None:
     if arithmetic is None and decimals is None and (scores == scores.astype(np.float32)).all():
         arithmetic = "float32"
     if arithmetic in ROUNDOFF:
+        # A score is a sum of many numbers. The largest score of a list stands for their size, which
+        # decides how large rounding errors are, also of scores that happen to be close to 0.
         largest = np.zeros(len(ranking.offsets) - 1)
         np.maximum.at(largest, ranking.query, np.abs(scores))
         return Resolution(name=arithmetic, half=ROUNDOFF[arithmetic] * largest, ties=False)
@@ -144,11 +152,12 @@ def numerical_noise(
     limit = resolution(judged_run.run, ranking)
     if limit is None or not tilts:
         return
-    near, is_near = _in_reach(ranking, limit.half, measure.cutoff)
+    # Most entries are far below the cutoff, and no movement of scores changes the measure by them.
+    near, is_near = _in_reach_of_cutoff(ranking, limit.half, measure.cutoff)
     rng = np.random.default_rng(seed)
     # Each draw is a ranking, and the order of its entries. The first has the scores as they are.
     draws = [(near, np.arange(len(near.scores)))]
-    draws += [_moved(near, limit, rng) for _ in range(DRAWS)]
+    draws += [_with_moved_scores(near, limit, rng) for _ in range(DRAWS)]
     # Values of the measure for each group, of shape (1 + DRAWS, n_queries).
     drawn_values: dict[str, Floats] = {}
     for name in {tilt.a for tilt in tilts} | {tilt.b for tilt in tilts}:
@@ -178,7 +187,8 @@ def numerical_noise(
 def before_activation(judged_run: JudgedRun) -> Ranking:
     """Return the ranking with the scores before the model's last function, such as a sigmoid.
 
-    The model computes these in its arithmetic; the last function squeezes close scores together.
+    The model computes these in its arithmetic, so they have its resolution. The last function
+    squeezes close scores together: their resolution is finer after it.
     """
     ranking = judged_run.ranking
     activation = judged_run.run.spec.get("activation")
@@ -191,7 +201,7 @@ def before_activation(judged_run: JudgedRun) -> Ranking:
     return Ranking(ranking.offsets, np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
 
-def _in_reach(
+def _in_reach_of_cutoff(
     ranking: Ranking, half: Floats, cutoff: int | None
 ) -> tuple[Ranking, npt.NDArray[np.bool_]]:
     """Cut each list to the entries that could come above the cutoff, and return which they are.
@@ -213,7 +223,9 @@ def _in_reach(
     return Ranking(offsets, ranking.scores[is_near]), is_near
 
 
-def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tuple[Ranking, Ints]:
+def _with_moved_scores(
+    ranking: Ranking, limit: Resolution, rng: np.random.Generator
+) -> tuple[Ranking, Ints]:
     """Move each score at random within its resolution.
 
     Returns the new ranking, and the entries in their new order.

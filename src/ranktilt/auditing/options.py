@@ -1,4 +1,9 @@
-"""The options of an audit, and their valid values."""
+"""The options of an audit, their valid values, and the primary question if nobody chose one.
+
+The *primary question* is the one that verdicts answer; it is chosen before the data are seen. The
+*card* holds all questions that are not about judgments, such as which group fills the first ranks.
+The *neutral value* of an answer favours neither of two groups.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,10 @@ CHOICES = {
 }
 """Valid values of the options that are words."""
 FEWEST_RESAMPLES = 100
-"""Fewest bootstrap resamples that are accepted."""
+"""Fewest bootstrap resamples that are accepted.
+
+A 95 % interval leaves out 2.5 % of the resamples at either end: of 100, no more than two.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +89,7 @@ def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> E
 
     For groups that are no sources it is ExposureRatio, if that is among the questions. Else it is
     the nDCG with the largest cutoff, or the first question if there is no nDCG. None if no question
-    can have a verdict.
+    can have a verdict, because all of them only describe.
     """
     candidates = [estimand for estimand in estimands if not estimand.descriptive]
     if by != "source":
@@ -95,7 +103,7 @@ def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> E
 
 
 def _depth(estimand: Estimand) -> float:
-    """Return the cutoff of an estimand; infinity without one."""
+    """Return the number of ranks that an estimand counts: its cutoff, or infinity without one."""
     return math.inf if estimand.cutoff is None else estimand.cutoff
 
 

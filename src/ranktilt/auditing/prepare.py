@@ -1,8 +1,12 @@
 """Prepare an audit: check its questions, group the documents, and align runs with judgments.
 
-A *question* is an estimand: a measure, whose Relative Δ compares two groups, or another estimand,
-which the *card* answers. The primary question was chosen before the data were seen, and gives the
-verdict.
+A *question* is an estimand: something with a number for an answer that can be asked of two groups.
+There are two sorts. A *measure*, such as nDCG@10, reads judgments of relevance; its answer is
+Relative Δ, the difference between both groups' means in percent. All other questions are on the
+*card*. The *primary question* was chosen before the data were seen, and gives the verdict.
+
+*Twins* are two versions of one document, one in each of two groups. The document that they are
+versions of is their *origin*.
 """
 
 from __future__ import annotations
@@ -18,7 +22,8 @@ from ranktilt.auditing.card import HEAD_TO_HEAD, card_estimands
 from ranktilt.auditing.grouping.number_bins import is_property, property_sides
 from ranktilt.auditing.grouping.pairs import are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.label_errors.checks import (
     audited_label_model,
     check_correctable,
@@ -49,7 +54,10 @@ SHARE = "Share@10"
 Also the primary question if answers about two groups are corrected for label errors.
 """
 PAGE = "NDSR@10"
-"""Primary question if answers about more than two groups are corrected for label errors."""
+"""Primary question if answers about more than two groups are corrected for label errors.
+
+`SHARE` is a ratio of counts, and can be corrected only if every label is one of the two groups.
+"""
 PROPERTY_LIFT = "PropertyLift@10"
 """Primary question about a property of documents, such as their popularity."""
 
@@ -59,7 +67,7 @@ Estimands = str | Estimand | Iterable[str | Estimand] | None
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedPair:
-    """Two groups to compare, with their twins: two versions of a document, one in each group."""
+    """Two groups to compare, with their twins."""
 
     names: Pair
     """Names of both groups; positive differences favour the first."""
@@ -72,7 +80,9 @@ class ComparedPair:
     are_twins: bool
     """Whether each relevant document has exactly one twin of the same grade in the other group.
 
-    If so, 0 is neutral; if not, the median of random labels is.
+    If so, both groups have the same chances, and a Relative Δ of 0 favours neither. If not, the
+    group with more relevant documents has an advantage even in a random ranking. Then the answer
+    that favours neither is the median of what random labels give.
     """
 
 
@@ -98,12 +108,12 @@ class AuditInputs:
     """Pairs of groups to compare."""
     measures: tuple[Measure, ...]
     """Measures of relevance, whose Relative Δ is computed."""
-    questions: tuple[Estimand, ...]
-    """Other estimands, which the card answers."""
+    card_questions: tuple[Estimand, ...]
+    """All other questions, which the card answers."""
     primary: Estimand | None
     """The question that verdicts answer; None where nothing is compared."""
     origins: Ints
-    """Number of each document's origin, the document that twins are versions of, by row."""
+    """Number of each document's origin, by row; twins have the same number."""
     options: AuditOptions
     """Options as they were set."""
     notes: tuple[Note, ...]
@@ -120,8 +130,8 @@ class AuditInputs:
         return len(self.judged_runs) > len(self.runs)
 
     @property
-    def compared(self) -> list[ComparedPair]:
-        """Pairs of groups that have a Relative Δ."""
+    def pairs_with_judgments(self) -> list[ComparedPair]:
+        """Pairs of groups that have a Relative Δ: both groups hold relevant documents."""
         return [pair for pair in self.pairs if pair.has_judgments]
 
     @property
@@ -161,34 +171,40 @@ def prepare(
         If an option is out of range, a question cannot be answered, or there is nothing to compare.
     """
     _require_collection(collection)
-    is_continuous = options.pairs is None and is_property(collection, options.by)
-    if is_continuous and measures is None:
+    # A column of numbers is a property, unless the user named groups of it to compare.
+    has_property = options.pairs is None and is_property(collection, options.by)
+    if has_property and measures is None:
         measures = options.primary or PROPERTY_LIFT
     estimands = _read_estimands(measures, options, has_judgments=collection.has_judgments)
-    _check_property(estimands, options, is_continuous=is_continuous)
+    _check_property(estimands, options, has_property=has_property)
     options.check()
     runs = _read_runs(runs)
     repeats = list(chain.from_iterable(map(each_repeat, runs)))
     refuse_twice([repr(estimand) for estimand in estimands], "measure")
+    # A ranker knows the queries that it was fitted on, so they say nothing about it.
     collection, notes = without_fitted(collection, [run.spec for run in repeats])
     margin = read_margin(options.margin)
-    check_correctable(estimands, options, is_continuous=is_continuous)
+    check_correctable(estimands, options, has_property=has_property)
     _check_grouped(estimands, options)
-    pairs = [property_sides(options.by or "")] if is_continuous else options.pairs
+
+    # The questions and options are checked; now the documents are grouped.
+    pairs = [property_sides(options.by or "")] if has_property else options.pairs
     groups, pair_names = grouped_pairs(collection, options.by, pairs, fewest=1)
     judgments = Judgments.from_collection(collection, groups)
+    # The usual questions depend on the groups: whether they have twins, and how many there are.
     estimands = estimands or _usual_estimands(collection, groups, pair_names, options)
     primary = _read_primary(estimands, options, margin)
-    relevance_measures, questions = _measures(estimands), _questions(estimands)
-    _check_answerable(questions, repeats, groups, has_relevant=judgments.has_relevant)
+    relevance_measures, card_questions = _measures(estimands), _card_questions(estimands)
+    _check_answerable(card_questions, repeats, groups, has_relevant=judgments.has_relevant)
     if relevance_measures:
         _check_judged(judgments, groups, pair_names, collection)
-    has_card = options.card and not is_continuous
-    questions = _with_card(questions, options, judgments) if has_card else questions
+    if options.card and not has_property:
+        card_questions = _with_standard_card(card_questions, options, judgments)
+
     origins = collection.origin_codes()
     compared = tuple(_compared_pairs(collection, groups, judgments, pair_names, origins=origins))
     twins = {pair.names: pair.twins.rows for pair in compared}
-    model = audited_label_model(options.label_errors, collection, groups, twins, questions)
+    model = audited_label_model(options.label_errors, collection, groups, twins, card_questions)
     return AuditInputs(
         collection=collection,
         judgments=judgments,
@@ -197,7 +213,7 @@ def prepare(
         groups=groups,
         pairs=compared,
         measures=tuple(relevance_measures),
-        questions=tuple(questions),
+        card_questions=tuple(card_questions),
         primary=primary,
         origins=origins,
         options=options,
@@ -261,12 +277,12 @@ def _measures(estimands: Sequence[Estimand]) -> list[Measure]:
     return [estimand for estimand in estimands if isinstance(estimand, Measure)]
 
 
-def _questions(estimands: Sequence[Estimand]) -> list[Estimand]:
+def _card_questions(estimands: Sequence[Estimand]) -> list[Estimand]:
     """Return the estimands that are no measures of relevance; the card answers them."""
     return [estimand for estimand in estimands if not isinstance(estimand, Measure)]
 
 
-def _with_card(
+def _with_standard_card(
     questions: Sequence[Estimand], options: AuditOptions, judgments: Judgments
 ) -> list[Estimand]:
     """Return the standard questions of the card, then the given questions, each once.
@@ -293,16 +309,16 @@ def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
 
 
 def _check_property(
-    estimands: Sequence[Estimand], options: AuditOptions, *, is_continuous: bool
+    estimands: Sequence[Estimand], options: AuditOptions, *, has_property: bool
 ) -> None:
     """Refuse a question that does not fit the column.
 
     A column of numbers takes questions about a property, all others questions about groups.
     """
     for question in estimands:
-        if (question.kind == "property") == is_continuous:
+        if (question.kind == "property") == has_property:
             continue
-        if is_continuous:
+        if has_property:
             raise UserError(
                 f"{question!r} compares groups, and {options.by} is a column of numbers: ask "
                 f"{PROPERTY_LIFT}, or make groups: --by {options.by}:2"
@@ -380,7 +396,7 @@ def _check_grouped(estimands: Sequence[Estimand], options: AuditOptions) -> None
     """Refuse questions about groups where there are none, and an audit without any question."""
     if options.by is not None:
         return
-    questions = _questions(estimands)
+    questions = _card_questions(estimands)
     subject = ""
     if options.card:
         subject = "the card needs"

@@ -1,8 +1,11 @@
 """The result of an audit: its numbers, their views, and the versioned file they are saved in.
 
 A *tilt* is Relative Δ of one run: the difference of two groups' means of a measure, in percent of
-their mean. The *card* has the answers to all other questions. Twins are two versions of one
-document, of which each of two groups has one.
+their mean. The *card* has the answers to all other questions. The *primary question* was chosen
+before the data were seen, and gives the verdicts. *Twins* are two versions of one document, of
+which each of two groups has one.
+
+`Audit` is the record that every other room reads. Its fields are those of its file.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +21,7 @@ import polars as pl
 
 from ranktilt.auditing.answer.verdict import Verdict, verdict_for
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.contributions import Contributions
+from ranktilt.auditing.controls.result import Controlled
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.label_errors.sensitivity import LabelSensitivity
@@ -26,7 +29,8 @@ from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.query_groups.result import QueryBreakdown
 from ranktilt.auditing.repeats.components import RepeatComponents
-from ranktilt.auditing.top_results import TopResults
+from ranktilt.auditing.storage.contributions import Contributions
+from ranktilt.auditing.storage.top_results import TopResults
 from ranktilt.data.artifact import Coded, Result, register
 from ranktilt.data.labels.group_names import name_among
 from ranktilt.data.notes.base import Note
@@ -34,8 +38,6 @@ from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
-RAW = "raw"
-"""Name of the control that changes nothing."""
 PAIR_COUNTS = {
     "run": pl.String,
     "a": pl.String,
@@ -49,80 +51,6 @@ PAIR_COUNTS = {
     "alone": pl.Int64,
 }
 """Columns of `Audit.pair_counts`: wins, losses and ties of twins, by run, pair and query."""
-
-
-class Move(NamedTuple):
-    """Relative Δ under a control minus the raw one, in points."""
-
-    value: float
-    """The difference."""
-    low: float
-    """Lower end of its 95 % interval."""
-    high: float
-    """Upper end of its 95 % interval."""
-    queries: int
-    """Number of queries that both audits have."""
-    neutral: float = 0.0
-    """Difference that favours nobody.
-
-    0 for twins, else the difference between both audits' medians under random labels.
-    """
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the interval excludes the neutral difference."""
-        return self.low > self.neutral or self.high < self.neutral
-
-
-Obstacle = Literal["no twins", "saved run", "engine", "no tokens", "no token limit", "titles only"]
-"""Reason why a control cannot be applied to a run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ControlChange:
-    """How a control changed the texts that a run ranks.
-
-    A control takes away one difference between twins, such as their lengths, and audits again.
-    """
-
-    outcome: Literal["raw", "changed", "unchanged", "not applicable", "nothing left", "refused"]
-    """What the control did to the run.
-
-    ``unchanged``: nothing that the run reads was changed; ``nothing left``: there is nothing left
-    to compare; ``refused``: the rest cannot be audited.
-    """
-    changed: int = 0
-    """Number of documents whose texts changed, or of pairs of twins that were left out."""
-    total: int = 0
-    """Number of documents, or of pairs of twins, that could have been changed."""
-    unit: Literal["documents", "pairs"] = "documents"
-    """What `changed` and `total` count."""
-    near: float = np.nan
-    """Jaccard similarity of terms from which pairs are left out; NaN for other controls."""
-    obstacle: Obstacle | None = None
-    """Reason why the control is not applicable."""
-    error: str = ""
-    """Reason why the rest cannot be audited."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Controlled:
-    """Relative Δ of one run and pair of groups under one control."""
-
-    run: str
-    """Name of the run."""
-    control: str
-    """Name of the control, or `RAW`."""
-    a: str
-    """The first group."""
-    b: str
-    """The second group."""
-    control_change: ControlChange
-    """How many texts the control changed, or why it was not applied."""
-    tilts: tuple[Effect, ...]
-    """Relative Δ on each measure; empty if the control was not applied."""
-    moves: tuple[Move, ...]
-    """How far Relative Δ moved on each measure; empty for `RAW`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -243,7 +171,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def judged_pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups with a separate verdict.
+        """Pairs of groups that have a verdict each.
 
         A primary question about all groups together has one verdict, listed under the first pair.
         """

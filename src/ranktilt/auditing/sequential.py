@@ -1,9 +1,10 @@
 """Sequential audit of a live engine: ask query after query until a tilt is decided.
 
 A *tilt* is how much more of the first ranks a group holds than of all results (Share@k). A *look*
-is the interval after a batch of queries: a confidence sequence, which may be looked at after every
-batch and still holds the mean with a probability of 95 %. Twins are two versions of one document,
-of which each of two groups has one; their origin is that document.
+is the interval after a batch of queries. An ordinary 95 % interval misses the true value more often
+if one looks at it again and again, and stops when it pleases. So these intervals are *confidence
+sequences*: all looks together hold the mean with a probability of 95 %. Twins are two versions of
+one document, of which each of two groups has one; their *origin* is that document.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ranktilt.auditing.grouping.pairs import grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.list_variation import fixed_lists
 from ranktilt.auditing.null_distributions.twins import all_paired, signs_of
-from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.auditing.storage.provenance import audit_provenance
 from ranktilt.data.artifact import Result
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_remarks import warn_of_labels
@@ -62,13 +63,14 @@ class Look(NamedTuple):
     value: float
     """Mean over these queries."""
     low: float
-    """Lower end of the decisive interval.
+    """Lower end of the interval that decides.
 
     It covers the intervals of two confidence sequences: over queries, and over documents that no
-    earlier query had returned.
+    earlier query had returned. Queries that return the same documents again are new queries, but no
+    new evidence about these documents.
     """
     high: float
-    """Upper end of the decisive interval."""
+    """Upper end of the interval that decides."""
     query_low: float
     """Lower end of the interval over queries alone."""
     query_high: float
@@ -166,7 +168,7 @@ def sequential_audit(
         Random seed of the order.
     """
     question = _read_share(measure)
-    _check(stop_at_tilt, max_queries, by)
+    _refuse_options(stop_at_tilt, max_queries, by)
     groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
     warn_of_labels(groups.remarks)
     if len(pairs) != 1:
@@ -220,7 +222,7 @@ def sequential_audit(
     )
 
 
-def _check(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
+def _refuse_options(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
     """Refuse options that are out of range."""
     if not 0 < stop_at_tilt < math.inf:
         raise UserError(f"expected a tilt above 0, such as 10 (points), got {stop_at_tilt}")
@@ -231,7 +233,7 @@ def _check(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
 
 
 def _look(over_queries: ConfidenceSequence, over_documents: NewDocumentSequence) -> Look:
-    """Return the state after a batch; its decisive interval covers both sequences."""
+    """Return the state after a batch; the interval that decides covers both sequences."""
     document_low, document_high = over_documents.interval()
     return Look(
         queries=over_queries.count,

@@ -1,34 +1,46 @@
 """Inference: values per query become effects with intervals, tests and corrected p.
 
-All inference of audits is here, so that every table follows the same rules. `effects` computes one
-table from its samples; `mean_changes` and `contrast_changes` compare two runs. A *sample* holds two
-columns of numbers per query, numerator and denominator, from which an estimand computes its value:
-``Σ numerator / Σ denominator``, or Relative Δ of the two means. Tasks over the same queries share
-bootstrap resamples: they are a *family*.
+An *estimand* is a question to a ranking with a number for an answer. A *sample* is what it needs to
+know of each query: two columns of numbers, numerator and denominator. Its value is
+``Σ numerator / Σ denominator``, or Relative Δ of the two means. An *effect* is that value with
+interval, p and details.
+
+`effects` makes the effects of one table from its samples. All tables of audits are made by it, so
+that they follow the same rules. The bootstrap draws queries, and all samples over the same queries
+use the same draws. They are a *family* here; this is only about computing time, and not about the
+correction of p. The change between two runs is in `comparison.changes`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribution
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Floats, Ints
-from ranktilt.statistics.bootstrap import resampled_means, shared_numbering, sum_repeats
+from ranktilt.statistics.bootstrap import resampled_means, sum_repeats
 from ranktilt.statistics.correction import correct
-from ranktilt.statistics.inversion import Inference, infer
+from ranktilt.statistics.inversion import infer
 from ranktilt.statistics.permutation import sign_flip_ps, t_test_p
-from ranktilt.statistics.two_way import Clusters, Influence, TwoWayVariance, combine_influences
+from ranktilt.statistics.two_way import Clusters, Influence
 
-Task = TypeVar("Task", "Sample", "ChangeTask")
+
+class ResampledTask(Protocol):
+    """Values per query of one question, of one run or of two: a `Sample` or a `ChangeTask`."""
+
+    @property
+    def family(self) -> bytes:
+        """Key of the queries that count; tasks with equal keys share resamples."""
+
+
+Task = TypeVar("Task", bound=ResampledTask)
 Answer = TypeVar("Answer")
 Row = TypeVar("Row", bound=Effect)
 
@@ -38,7 +50,8 @@ def by_family(
 ) -> list[Answer]:
     """Compute tasks over the same queries together, so that they share resamples.
 
-    `compute` gets the tasks of one family. The answers are returned in the order of `tasks`.
+    Drawing resamples takes longer than using them, so they are drawn once for all tasks of a
+    family. `compute` gets the tasks of one family. The answers are in the order of `tasks`.
     """
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
@@ -50,78 +63,18 @@ def by_family(
     return [answers[index] for index in range(len(tasks))]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Columns:
-    """Values to compare, with a column of one value per query for each run or group.
-
-    A query counts if all its values are defined.
-    """
-
-    values: Floats
-    """The values, of shape (n_columns, n_queries)."""
-    distinct: Ints | None
-    """Number of each query; queries that repeat each other have one number. None if none does."""
-
-    @cached_property
-    def mask(self) -> npt.NDArray[np.bool_]:
-        """Which queries count."""
-        return np.asarray(~np.isnan(self.values).any(axis=0))
-
-    @property
-    def queries(self) -> int:
-        """Number of queries that count."""
-        return int(self.mask.sum())
-
-    @property
-    def means(self) -> Floats:
-        """Mean of each column over the queries that count."""
-        known = np.ascontiguousarray(self.values[:, self.mask])
-        return np.array([np.mean(column) if len(column) else np.nan for column in known])
-
-    @cached_property
-    def sums(self) -> list[Floats]:
-        """Each column, with a value for each distinct query that counts.
-
-        The values of queries that repeat each other are summed.
-        """
-        return [self._sum_repeats(column) for column in self.values]
-
-    @property
-    def sizes(self) -> Floats:
-        """Number of queries behind each distinct query."""
-        return self._sum_repeats(np.ones(len(self.mask)))
-
-    def _sum_repeats(self, column: Floats) -> Floats:
-        """Keep the queries that count, and sum those that repeat each other."""
-        distinct = None if self.distinct is None else self.distinct[self.mask]
-        return sum_repeats(column[self.mask], distinct)
-
-    @property
-    def family(self) -> bytes:
-        """Key of the queries that count; equal keys share resamples."""
-        return family_of(self.mask, self.distinct)
-
-
 def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
     """Return a key of the queries that count, and of which of them repeat each other."""
     return mask.tobytes() + (b"" if distinct is None else distinct.tobytes())
 
 
-def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[Floats]:
-    """Bootstrap the means of columns over the same queries.
-
-    Returns an array of the shape (n_columns, resamples) for each of `members`.
-    """
-    sums: list[Floats] = []
-    for columns in members:
-        sums += columns.sums
-    means = iter(resampled_means(sums, resamples=resamples, seed=seed))
-    return [np.array([next(means) for _ in columns.sums]) for columns in members]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Numbers of each query behind one effect, before any statistics."""
+    """Numbers of each query behind one effect, before any statistics.
+
+    Queries that *repeat each other* have the same text, or the same list and judgments. They are
+    not independent, so the bootstrap draws them together, as one *distinct* query.
+    """
 
     run: str
     """Name of the run."""
@@ -135,21 +88,25 @@ class Sample:
     """Total of each query; for Relative Δ, the first group's value."""
     denominator: Floats
     """Weight of each query; for Relative Δ, the second group's value."""
-    parts: Mapping[str, float] = field(default_factory=dict)
-    """Further counts, for the effect's details."""
+    details: Mapping[str, float] = field(default_factory=dict)
+    """Counts and means that are printed with the answer, for `Effect.details`."""
     twins: bool = True
     """Whether the groups are twins: a document of `b` is another version of one of `a`."""
     null: NullDistribution | None = None
     """Values under random labels, or under exchanged labels of twins; None if not computed."""
     clusters: Clusters | None = None
-    """What each document adds to the value.
+    """What each document adds to the value, for the part of the error that documents cause.
 
-    For groups that are no twins, it is what the document's label adds beyond a mean label.
+    For groups that are no twins, it is how much the value would change if the document had the mean
+    label instead of its own. None if only queries make the value uncertain.
     """
     distinct: Ints | None = None
     """Number of each query; queries that repeat each other have one number. None if none does."""
     is_bounded: bool = True
-    """Whether the value keeps to the estimand's bounds: False if corrected for label errors."""
+    """Whether the value keeps to the estimand's bounds.
+
+    A value that is corrected for wrong labels may lie beyond them.
+    """
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -180,8 +137,9 @@ class Sample:
     def with_random_labels(self, null: Floats, labels: LabelEffects | None = None) -> Sample:
         """Return the sample, of groups that are no twins, with its values under random labels.
 
-        `null` holds the value of each draw. `labels` says what each label adds, and how much more
-        the value varies if a document has the same label in all lists.
+        `null` holds the value of each draw. `labels` says what each label adds. Labels are often
+        drawn for each list separately, but a document has the same label in all lists; so `labels`
+        also says by which factor the draws vary too little (`LabelEffects.spread`).
         """
         spread, clusters = (1.0, None) if labels is None else (labels.spread, labels.clusters)
         drawn = NullDistribution.from_draws(self.value, null, spread)
@@ -195,7 +153,7 @@ class Sample:
         return self.null.median
 
     def influence(self) -> Influence:
-        """Return how much queries and documents contribute to the error of the value."""
+        """Return what each query and each document contributes to the error of the value."""
         return influence_of_ratio(
             self.estimand,
             self.rows,
@@ -212,7 +170,10 @@ class Sample:
 
 
 def numbers_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> Ints:
-    """List the numbers of the distinct queries that count, in the order of `Sample.rows`."""
+    """List the numbers of the distinct queries that count, in the order of `Sample.rows`.
+
+    `mask` and `distinct` are those of `Sample`.
+    """
     return np.flatnonzero(mask) if distinct is None else np.unique(distinct[mask])
 
 
@@ -225,7 +186,7 @@ def influence_of_ratio(
     distinct: Ints | None,
     is_centred: bool,
 ) -> Influence:
-    """Return how much queries and documents contribute to the error of an estimand's value.
+    """Return what each query and each document contributes to the error of an estimand's value.
 
     Parameters
     ----------
@@ -240,9 +201,11 @@ def influence_of_ratio(
     distinct : array or None
         Number of each query, as in `Sample.distinct`.
     is_centred : bool
-        Whether the totals of documents are effects of labels, minus the effect of a mean label.
+        Whether the totals of documents are effects of labels, minus the effect of a mean label. So
+        it is for groups that are no twins; nothing more is subtracted from such totals.
     """
     numerator, denominator = rows
+    # An estimand in percent is 100 times the ratio Σ total / Σ weight.
     ratio = float(estimand.combine(numerator.sum(), denominator.sum())) / estimand.per_ratio
     residual = estimand.residuals(numerator, denominator, ratio)
     weight = estimand.denominator(numerator, denominator)
@@ -313,8 +276,9 @@ def effects(
     options : InferenceOptions
         Options of intervals and tests.
     first_effects : iterable of Effect, optional
-        Effects that are computed already, at most one for each run and pair of groups. In the table
-        each comes before all other effects of its run and pair.
+        Effects that are computed already, at most one for each run and pair of groups: the card
+        begins with a Relative Δ. In the table each comes before all other effects of its run and
+        pair, and its p is corrected together with theirs.
     primary : Estimand, optional
         The question that was chosen before the data were seen; see `correct_p_values`.
     """
@@ -324,13 +288,13 @@ def effects(
     for effect in computed:
         first = first_by_pair.pop((effect.run, effect.a, effect.b), None)
         ordered += [effect] if first is None else [first, effect]
-    # What is left is of runs and pairs without a sample.
+    # First effects of runs and pairs without a sample are left, and come last.
     return correct_p_values([*ordered, *first_by_pair.values()], options.correction, primary)
 
 
 def _family_effects(members: Sequence[Sample], options: InferenceOptions) -> list[Effect]:
     """Compute the effects of samples over the same queries."""
-    columns: list[Floats] = []
+    columns: list[Floats] = []  # numerator and denominator of each sample in turn
     differences: list[Floats] = []
     for sample in members:
         numerator, denominator = sample.rows
@@ -379,15 +343,18 @@ def _effect(
     if null is not None:
         null_low, null_high = np.clip((null.low, null.high), *sample.bounds).tolist()
         null_median = null.median
-        labels = "exchanged labels" if sample.twins else "shuffled labels"
-        checks = {**checks, labels: null.p}
-        if not estimand.sided:  # about all groups at once: nothing is neutral but random lists
+        test_name = "exchanged labels" if sample.twins else "shuffled labels"
+        checks = {**checks, test_name: null.p}
+        if not estimand.sided:
+            # An answer about all groups together has no neutral value that an interval could
+            # exclude. It can only be compared with the answers of random lists.
             p = null.p
-    elif not sample.twins:  # a mean by itself: no value of it is neutral
+    elif not sample.twins:
+        # The mean of a measure by itself (`mean_sample`): no value of it is neutral.
         p = np.nan
     queries = int(mask.sum())
     is_defined = queries > 0 and not np.isnan(value)
-    details = {**estimand.means(sample.numerator, sample.denominator), **sample.parts}
+    details = {**estimand.means(sample.numerator, sample.denominator), **sample.details}
     return Effect(
         run=sample.run,
         estimand=estimand,
@@ -435,212 +402,3 @@ def correct_p_values(
         for index, p in zip(indices, correct(ps, correction), strict=True):
             rows[index] = replace(uncorrected[index], p_corrected=float(p), family_size=tests)
     return tuple(rows)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ChangeTask:
-    """Values per query of one question under a new and an old run, before any statistics."""
-
-    run: str
-    """Name of the new run."""
-    old_run: str
-    """Name of the old run."""
-    estimand: Estimand
-    """Question that is answered."""
-    a: str
-    """The first group."""
-    b: str
-    """The second group."""
-    columns: Columns
-    """Columns of the new and the old run in turn: new a, old a, new b, old b.
-
-    For Relative Δ, a and b are both groups' values; for other estimands, they are numerator and
-    denominator. The mean of a measure has two columns, new and old.
-    """
-    clusters: tuple[Clusters | None, Clusters | None] = (None, None)
-    """What documents add to the answers of the new and the old run.
-
-    Both number queries and origins in the same way.
-    """
-    neutral_values: tuple[float, float] = (0.0, 0.0)
-    """Neutral values of the new and the old run."""
-    twins: bool = True
-    """Whether the groups are twins in both runs."""
-    parts: Mapping[str, float] = field(default_factory=dict)
-    """Further counts of the new answer, such as its number of pairs."""
-    known_variance: TwoWayVariance | None = None
-    """Variance of new − old, where it does not follow from `clusters`."""
-
-    @property
-    def family(self) -> bytes:
-        """Key of the queries that count; equal keys share resamples."""
-        return self.columns.family
-
-    def variance(self) -> TwoWayVariance:
-        """Return the variance of new − old over other queries and other documents."""
-        if self.known_variance is not None:
-            return self.known_variance
-        new_a, old_a, new_b, old_b = self.columns.sums
-        new_clusters, old_clusters = self.clusters
-        new = self._influence((new_a, new_b), new_clusters)
-        old = self._influence((old_a, old_b), old_clusters)
-        difference = combine_influences([new, old], [1.0, -1.0])
-        return difference.variance()
-
-    def _influence(self, rows: tuple[Floats, Floats], clusters: Clusters | None) -> Influence:
-        """Return what queries and documents contribute to one run's answer."""
-        return influence_of_ratio(
-            self.estimand,
-            rows,
-            clusters,
-            numbers=numbers_of(self.columns.mask, self.columns.distinct),
-            distinct=self.columns.distinct,
-            is_centred=not self.twins,
-        )
-
-    def change(self, new: float, old: float, inference: Inference, **fields: float) -> Change:
-        """Return the change from the old to the new answer; its p is corrected later.
-
-        `inference` is the interval and p of new − old. `fields` are further fields of `Change`.
-        """
-        queries = self.columns.queries
-        excluded = len(self.columns.mask) - queries
-        return Change(
-            run=self.run,
-            estimand=self.estimand,
-            a=self.a,
-            b=self.b,
-            value=new - old,
-            low=inference.low,
-            high=inference.high,
-            error=inference.error,
-            p=inference.p,
-            p_corrected=np.nan,
-            queries=queries,
-            excluded=excluded,
-            dropped=inference.dropped,
-            twins=self.twins,
-            details=dict(self.parts),
-            old_run=self.old_run,
-            new=new,
-            old=old,
-            **fields,  # type: ignore[arg-type]
-        )
-
-
-def contrast_task(
-    new: Sample, old: Sample, neutral_values: tuple[float, float] = (0.0, 0.0)
-) -> ChangeTask:
-    """Pair two runs' answers to one question, over the queries that count for both.
-
-    `neutral_values` are those of the new and the old answer.
-    """
-    columns_of_runs = [
-        np.where(sample.mask, (sample.numerator, sample.denominator), np.nan)
-        for sample in (new, old)
-    ]
-    # New numerator, old numerator, new denominator, old denominator.
-    columns = np.stack(columns_of_runs, axis=1).reshape(4, -1)
-    return ChangeTask(
-        run=new.run,
-        old_run=old.run,
-        estimand=new.estimand,
-        a=new.a,
-        b=new.b,
-        columns=Columns(values=columns, distinct=shared_numbering([new.distinct, old.distinct])),
-        clusters=(new.clusters, old.clusters),
-        neutral_values=neutral_values,
-        twins=new.twins and old.twins,
-        parts=new.parts,
-    )
-
-
-def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare the mean of a measure under two runs, in percent; both are resampled together.
-
-    Documents have no labels here, so only queries make a difference uncertain.
-    """
-
-    def family_changes(members: list[ChangeTask]) -> Iterator[Change]:
-        columns: list[Floats] = []
-        for task in members:
-            columns += task.columns.sums
-        sizes = members[0].columns.sizes
-        *resampled_sums, resampled_sizes = resampled_means(
-            [*columns, sizes], resamples=resamples, seed=seed
-        )
-        for index, task in enumerate(members):
-            new, old = (100 * task.columns.means).tolist()
-            new_sums, old_sums = task.columns.sums
-            difference = new_sums - old_sums
-            mean = (
-                float(new_sums.sum() - old_sums.sum()) / float(sizes.sum()) if len(sizes) else 0.0
-            )
-            residual = difference - mean * sizes
-            influence = Influence.from_queries(residual, sizes).scaled(100.0)
-            resampled_new, resampled_old = resampled_sums[2 * index : 2 * index + 2]
-            inference = infer(
-                100 * (resampled_new / resampled_sizes - resampled_old / resampled_sizes),
-                new - old,
-                variance=influence.variance(),
-                neutral=0.0,
-                bounds=(-np.inf, np.inf),
-            )
-            yield task.change(new, old, inference, effective_n=influence.variance().effective_n)
-
-    return by_family(tasks, family_changes)
-
-
-def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare answers that combine two columns, such as Relative Δ, under two runs.
-
-    Both runs are resampled together.
-    """
-
-    def family_changes(members: list[ChangeTask]) -> Iterator[Change]:
-        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
-        for task, resampled_columns in zip(members, means, strict=True):
-            yield _contrast_change(task, resampled_columns)
-
-    return by_family(tasks, family_changes)
-
-
-def _contrast_change(task: ChangeTask, resampled_columns: Floats) -> Change:
-    """Infer the change of one answer, and the growth of its distance from the neutral value.
-
-    `resampled_columns` are the means of `ChangeTask.columns` in the bootstrap, of shape
-    (4, resamples).
-    """
-    (neutral, old_neutral), combine = task.neutral_values, task.estimand.combine
-    # The first two columns are a of the new and the old run, the last two are b.
-    values, old_values = combine(resampled_columns[:2], resampled_columns[2:])
-    new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()
-    variance = task.variance()
-    lowest, highest = task.estimand.bounds
-    difference = infer(
-        values - old_values,
-        new - old,
-        variance=variance,
-        neutral=neutral - old_neutral,
-        bounds=(lowest - highest, highest - lowest),
-    )
-    growth = abs(new - neutral) - abs(old - old_neutral)
-    growth_inference = infer(
-        np.abs(values - neutral) - np.abs(old_values - old_neutral),
-        growth,
-        variance=variance,
-        neutral=0.0,
-        bounds=(-np.inf, np.inf),
-    )
-    return task.change(
-        new,
-        old,
-        difference,
-        effective_n=variance.effective_n,
-        neutral_new=neutral,
-        neutral_old=old_neutral,
-        growth=growth,
-        growth_low=growth_inference.low,
-        growth_high=growth_inference.high,
-        growth_error=growth_inference.error,
-    )

@@ -3,8 +3,8 @@
 Within a question, the pages that an engine could cite differ in group and in properties: columns of
 the label file, features of their texts, the rank at which they were retrieved. The gap between the
 groups' citation rates is split among these properties by Gelbach's decomposition
-(`ranktilt.statistics.gelbach`), in the same way as a ranker's gap between groups of documents. The
-errors of its parts are over questions and units (such as domains).
+(`ranktilt.statistics.regression.gelbach`), in the same way as a ranker's gap between groups of
+documents. The errors of its parts are over questions and units (such as domains).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ranktilt.explaining.properties.values import (
     PropertyTable,
     measure_properties,
 )
-from ranktilt.statistics.gelbach import DRAWS
+from ranktilt.statistics.regression.gelbach import DRAWS
 
 
 def explain_citations(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.gate.result import Gate
     from ranktilt.auditing.groups import Pair
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.auditing.sources.source_audits import SourceAudits
     from ranktilt.citing.experiment.result import ContextExperiment
     from ranktilt.citing.result import CitationAudit
     from ranktilt.judging.result import JudgeAudit
@@ -372,7 +372,7 @@ def gate(
     pairs = selection.pairs()
     files.check([audit] if limits.baseline is None else [audit, limits.baseline], output)
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.auditing.sources.source_audits import SourceAudits
     from ranktilt.citing.experiment.result import ContextExperiment
     from ranktilt.citing.result import CitationAudit
     from ranktilt.judging.result import JudgeAudit

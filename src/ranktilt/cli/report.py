@@ -319,7 +319,7 @@ def _with_texts(result: Any, file: Path) -> Any:
     note is written only if the collection is missing.
     """
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.auditing.sources.source_audits import SourceAudits
     from ranktilt.reporting.reload import Loaded, reload, reload_sources
 
     loaded: Loaded

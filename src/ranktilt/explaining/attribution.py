@@ -49,7 +49,7 @@ from ranktilt.explaining.text_properties import (
 )
 from ranktilt.explaining.twin_gaps import FEWEST_PAIRS, TwinPairRows, gaps, judged_gaps
 from ranktilt.rankers.base import Ranker
-from ranktilt.statistics.regression import Regression, regress
+from ranktilt.statistics.regression.least_squares import Regression, regress
 
 SCORE_GAP, RANK_GAP = "score gap", "rank gap"
 """Names of the two gaps, in the column ``of`` of the rows."""

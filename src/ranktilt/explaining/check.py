@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 import polars as pl
 
-from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
-from ranktilt.auditing.instrument import InstrumentRow, check_instrument
-from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.auditing.checks.equivalence import Equivalence
+from ranktilt.auditing.checks.instrument import InstrumentRow, check_instrument
+from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.storage.provenance import audit_provenance
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.check_limits import EQUIVALENCE, LIMITS, CheckLimits
 from ranktilt.data.faults.contents import contents_of

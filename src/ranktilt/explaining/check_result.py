@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.instrument import InstrumentRow
+from ranktilt.auditing.checks.equivalence import Equivalence
+from ranktilt.auditing.checks.instrument import InstrumentRow
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
 from ranktilt.data.faults.contents import Contents

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.equivalence import EquivalenceTask, equivalence_rows
+from ranktilt.auditing.checks.equivalence import Equivalence, EquivalenceTask, equivalence_rows
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.check_limits import EQUIVALENCE
 from ranktilt.data.labels.group_names import label_text

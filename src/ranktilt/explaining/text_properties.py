@@ -23,7 +23,7 @@ from ranktilt.explaining.text_probes import (
 )
 from ranktilt.explaining.twin_gaps import TwinPairRows
 from ranktilt.rankers.base import Ranker
-from ranktilt.statistics.regression import MOST_REGRESSORS
+from ranktilt.statistics.regression.least_squares import MOST_REGRESSORS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,8 +17,8 @@ from ranktilt.data.text.quality import query_word_shares, words
 from ranktilt.judging.grades import GradedPairs
 from ranktilt.judging.records import FEWEST_QUERIES, Agreement, Estimate, GradeCount, QueryAgreement
 from ranktilt.measures.ranking import Bools, Floats
-from ranktilt.statistics.agreement import cohen_kappa, krippendorff_alpha
 from ranktilt.statistics.bootstrap import interval
+from ranktilt.statistics.judges.agreement import cohen_kappa, krippendorff_alpha
 
 _LENGTHS = ("short documents", "documents of middle length", "long documents")
 """Names of the strata by length of the document, from the shortest third on."""

@@ -20,10 +20,10 @@ from ranktilt.judging.grades import GradedPairs
 from ranktilt.judging.records import FEWEST_QUERIES, AgreementStatistic, JudgeComparison
 from ranktilt.judging.systems.systems import RESAMPLES, SystemValues, resampled_orders
 from ranktilt.measures.ranking import Bools, Floats
-from ranktilt.statistics.agreement import cohen_kappa
-from ranktilt.statistics.coefficient_difference import coefficient_difference
 from ranktilt.statistics.correction import correct
-from ranktilt.statistics.rank_correlation import kendall_tau
+from ranktilt.statistics.judges.agreement import cohen_kappa
+from ranktilt.statistics.judges.coefficient_difference import coefficient_difference
+from ranktilt.statistics.judges.rank_correlation import kendall_tau
 from ranktilt.statistics.two_way import effective_number
 
 Ints = npt.NDArray[np.int64]

@@ -35,7 +35,7 @@ from ranktilt.judging.grades import (
 from ranktilt.judging.grading.grading import Grades, confidences
 from ranktilt.judging.grading.parsing import GRADES, UNREADABLE
 from ranktilt.judging.records import FEWEST_QUERIES, HUMAN
-from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
+from ranktilt.statistics.judges.agreement import coincidences_of, krippendorff_alpha
 
 GradeSource = str | Path | pl.DataFrame | Grades
 """Grades as a user passes them: a file, a table, or what `grade` returns for a model."""

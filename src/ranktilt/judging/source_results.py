@@ -23,7 +23,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.judged_run import Judgments
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import variation_notes
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.null_distributions.twins import TwinPairs
@@ -322,7 +322,7 @@ class _GradedTwins:
             b=second,
             numerator=total,
             denominator=weight,
-            parts=counts,
+            details=counts,
             clusters=clusters,
         )
         if not len(gap):

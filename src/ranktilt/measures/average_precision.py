@@ -1,4 +1,9 @@
-"""AP: average precision."""
+"""AP: average precision, the mean of the precisions at the ranks of all relevant documents.
+
+The *precision* at a rank is the share of relevant documents down to it. A *tie block* is the
+documents of one list with the same score, of which all orders are equally likely. A *hit* is a
+relevant document of the group.
+"""
 
 from __future__ import annotations
 

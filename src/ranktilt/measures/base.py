@@ -3,6 +3,13 @@
 `Estimand` is what all of them have in common. A `Measure` asks how well a ranking serves the
 relevant documents of one group. A `GroupEstimand` asks at which ranks two groups are, relevant or
 not. `twins.base` has the questions about twins, the two versions of one document.
+
+- *group*: a set of documents, such as all human texts; two of them are compared, *a* and *b*
+- *label*: it says which group a document is in; a *labeling* gives every document a label
+- *tie block*: the documents of one list with the same score, of which all orders are equally likely
+- *entry*: a document in the list of a query
+- *random labels*: labels dealt out by chance; the answers that they give show how far from neutral
+  an answer may be although no group is favoured
 """
 
 from __future__ import annotations
@@ -59,9 +66,9 @@ ESTIMANDS = {
 }
 """Module and object of every estimand by the name that users type; imported at the first use."""
 _UNTYPED = ("RelativeDelta", "Preference", "GradeGap")
-"""Estimands that the audit chooses by itself, so that no message offers them."""
+"""Names that nobody types, so that no message offers them: commands ask these by themselves."""
 _LARGEST_CUTOFF = (1 << 31) - 1
-"""Largest cutoff: the largest integer of 32 bits."""
+"""Largest cutoff: the largest integer of 32 bits, far beyond any list."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -452,6 +459,14 @@ class GroupEstimand(Estimand):
     unit = "list"
     kind = "group"
 
+    @property
+    def is_difference_of_sums(self) -> bool:
+        """Whether the answer is a difference of two groups' sums over documents.
+
+        It is if the estimand has its own `weights`.
+        """
+        return type(self).weights is not GroupEstimand.weights
+
     def weights(self, ranking: Ranking) -> Floats | None:
         """Return the weight of each entry, if the answer is a difference of two sums of weights.
 
@@ -594,7 +609,7 @@ def measure(text: object) -> Measure:
 @cache
 def estimands() -> dict[str, str]:
     """Return ``module:object`` of every estimand by its name, including other packages'."""
-    return _table().paths()
+    return _estimand_table().paths()
 
 
 def every_estimand() -> tuple[Estimand, ...]:
@@ -602,13 +617,13 @@ def every_estimand() -> tuple[Estimand, ...]:
     return tuple(map(_load, estimands()))
 
 
-def _table() -> ExtensionTable:
+def _estimand_table() -> ExtensionTable:
     """Return the table that loads estimands: ours, and those of other packages."""
     paths = {name: f"{__package__}.{path}" for name, path in ESTIMANDS.items()}
-    return ExtensionTable("measure", "ranktilt.measures", paths, _fault)
+    return ExtensionTable("measure", "ranktilt.measures", paths, _entry_point_fault)
 
 
-def _fault(loaded: object, name: str) -> str:
+def _entry_point_fault(loaded: object, name: str) -> str:
     """Say why the object of an entry point is refused; an empty text if it is an estimand."""
     return "" if isinstance(loaded, Estimand) else f"is not an estimand: {type(loaded).__name__}"
 
@@ -618,7 +633,7 @@ def _load(name: str) -> Estimand:
     if name not in estimands():
         typed = [_hint(loaded) for loaded in every_estimand() if loaded.name not in _UNTYPED]
         raise unknown_name("measure", name, typed)
-    loaded: Estimand = _table().load(name)
+    loaded: Estimand = _estimand_table().load(name)
     return loaded
 
 

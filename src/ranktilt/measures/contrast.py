@@ -1,4 +1,8 @@
-"""Relative Δ: two groups' values of a relevance measure as one number."""
+"""Relative Δ: two groups' values of a relevance measure as one number.
+
+A relevance measure, such as nDCG@10, has a value from 0 to 1 for each query and group. Relative Δ
+is the difference of both groups' means over queries, in percent of the mean of the two.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +60,9 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
 class RelativeDelta(Estimand):
     """Relative Δ of a measure between two groups, in percent: see `relative_delta`.
 
-    The columns are not a total and a weight here, but `a` and `b`: the measure's values for the
-    first and for the second group, a row for each query. The ratio is ``(mean a − mean b) / ((mean
-    a + mean b)/2)``.
+    Most estimands are computed from a total and a weight of each query (`Estimand`). Here the two
+    columns are `a` and `b` instead: the measure's values for the first and for the second group, a
+    row for each query. The ratio is ``(mean a − mean b) / ((mean a + mean b)/2)``.
     """
 
     of: Measure | None = None

@@ -1,4 +1,8 @@
-"""Exposure ratio: how much attention a document of one group gets for one of the other group."""
+"""Exposure ratio: how much attention a document of one group gets for one of the other group.
+
+The *exposure* of a document is the attention that it gets by its rank, or by its score. The first
+of the two groups is the *protected* one: the group whose treatment is examined.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ from ranktilt.measures.ranking import Bools, Floats, Ranking, document_discounts
 class ExposureRatioOfGroups(GroupEstimand):
     """Mean over queries of the ratio of two groups' exposure, the first over the second.
 
-    The first group is the protected one. ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over
-    the documents of G in the query's list. A document below k has no exposure, but is counted in
-    the mean (Singh & Joachims, KDD 2018; Wang et al., NAACL 2024).
+    ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over the documents of G in the query's list;
+    the base of the logarithm cancels in the ratio. A document below k has no exposure, but is
+    counted in the mean (Singh & Joachims, KDD 2018; Wang et al., NAACL 2024).
 
     If labels are random and the groups equally large, the mean is 1 for long lists without a
     cutoff. With a cutoff it is above 1, because a ratio rises further above 1 than it falls below:

@@ -1,4 +1,8 @@
-"""Grade gap: how much higher a judge grades one of two twins."""
+"""Grade gap: how much higher a judge grades one of two twins.
+
+*Twins* are two versions of one document, one in each group. A *judge* is a person or a language
+model that grades how relevant documents are.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Margins: how far from the neutral value still counts as level.
 
-A margin is in points: a point is one percent. Estimands that are not in percent, such as rank gaps,
-have margins in their own unit.
+The *neutral value* of an estimand (a question with a number for an answer) favours neither of two
+groups. An answer is called *level* if its whole interval lies within the margin of it. A margin is
+in points: a point is one percent. Estimands that are not in percent, such as rank gaps, have
+margins in their own unit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""nDCG: how high the relevant documents are ranked."""
+"""nDCG: how high the relevant documents are ranked.
+
+Each relevant document gains its grade times a factor that falls with its rank, the *discount*. nDCG
+is the sum of these gains, divided by that of the best possible (*ideal*) ranking.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ from ranktilt.measures.ranking import Floats, Ints, Judged, discount_spans
 class NDCG(Measure):
     """Normalised discounted cumulative gain with linear gains, as trec_eval's ndcg_cut.
 
-    ``DCG@k / ideal DCG@k`` with ``DCG = Σ grade / log2(1 + rank)``, in [0, 1]. The discount of a
-    rank is ``1/log2(1 + rank)``; tied documents get the mean discount of their ranks (McSherry &
-    Najork, ECIR 2008).
+    ``DCG@k / ideal DCG@k`` with ``DCG = Σ grade / log2(1 + rank)``, in [0, 1]. Gains are linear:
+    the grade itself counts, and not 2 to its power. Tied documents (of equal score) get the mean of
+    ``1/log2(1 + rank)`` over their ranks (McSherry & Najork, ECIR 2008).
     """
 
     name = "nDCG"

@@ -1,4 +1,8 @@
-"""NDSR: who fills the page, relevant or not."""
+"""NDSR: who fills the page, relevant or not.
+
+The *page* is the first ranks of a list. NDSR is the normalised discounted share of ranks: a group's
+share of the page, in which higher ranks weigh more. ΔNDSR is the difference of two groups' shares.
+"""
 
 from __future__ import annotations
 

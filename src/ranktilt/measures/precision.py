@@ -1,4 +1,7 @@
-"""Precision: the share of relevant documents among the first k."""
+"""Precision: the share of relevant documents among the first k.
+
+*Tied* documents have the same score, and all their orders are equally likely.
+"""
 
 from __future__ import annotations
 

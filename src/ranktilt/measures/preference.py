@@ -1,4 +1,7 @@
-"""Preference: how much more often than half the time one group's document of a pair is chosen."""
+"""Preference: how much more often than half the time one group's document of a pair is chosen.
+
+A model is shown pairs of documents, one of each group, and says which is more relevant to a query.
+"""
 
 from __future__ import annotations
 

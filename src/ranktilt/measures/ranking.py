@@ -209,7 +209,7 @@ def discounts(depth: int) -> Floats:
     return np.concatenate([[0.0], np.cumsum(1 / np.log2(2.0 + np.arange(depth)))])
 
 
-def _ends(before: Ints, size: Ints, cutoff: int | None) -> tuple[Ints, Ints]:
+def _ends_of_blocks(before: Ints, size: Ints, cutoff: int | None) -> tuple[Ints, Ints]:
     """Return the rank just above each block, and the rank of its last document.
 
     Both are at most the cutoff. A cutoff of None is no cutoff.
@@ -224,7 +224,7 @@ def discount_spans(before: Ints, size: Ints, cutoff: int | None) -> Floats:
     The discount of a rank is ``1/log2(1 + rank)``. A block has `size` ranks, and `before` ranks are
     above it.
     """
-    low, high = _ends(before, size, cutoff)
+    low, high = _ends_of_blocks(before, size, cutoff)
     sums = discounts(int(high.max(initial=0)))
     # A single document gets its discount itself: a difference of two sums loses the last digits.
     is_single = (size == 1) & (high > low)
@@ -237,7 +237,7 @@ def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:
     A rank weighs ``1/log2(max(rank, 2))``, as in TREC's fair-ranking track, so that ranks 1 and 2
     weigh the same.
     """
-    low, high = _ends(before, size, cutoff)
+    low, high = _ends_of_blocks(before, size, cutoff)
     ranks = np.maximum(np.arange(1, int(high.max(initial=0)) + 1), 2)
     sums = np.concatenate([[0.0], np.cumsum(1 / np.log2(ranks))])
     weights: Floats = sums[high] - sums[low]
@@ -249,7 +249,7 @@ def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
 
     A block has `size` ranks, and `before` ranks are above it.
     """
-    low, high = _ends(before, size, cutoff)
+    low, high = _ends_of_blocks(before, size, cutoff)
     return high - low
 
 

@@ -1,4 +1,4 @@
-"""Recall: the share of the relevant documents that are retrieved."""
+"""Recall: the share of the relevant documents that are among the first k."""
 
 from __future__ import annotations
 

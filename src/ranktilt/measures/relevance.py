@@ -1,7 +1,8 @@
 """Relevance measures of one ranking: the expected value over all orders of tied documents.
 
-No order is drawn: each measure has a closed form of this expected value in its own file, after
-McSherry & Najork, ECIR 2008.
+*Tied* documents have the same score. No order of them is drawn: each measure has a closed form of
+this expected value in its own file, after McSherry & Najork, ECIR 2008. A measure is a sum over
+documents (`Measure.totals`), divided by the sum of the best possible ranking (`Measure.ideal`).
 """
 
 from __future__ import annotations

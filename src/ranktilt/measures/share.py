@@ -1,4 +1,8 @@
-"""Share@k: a group's share of the first k ranks, compared with its share of the whole list."""
+"""Share@k: a group's share of the first k ranks, compared with its share of the whole list.
+
+In this file, the *lead* of the first group is its share minus the share of the second group, and a
+*label* says which of the two groups a document is of.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +58,7 @@ class ShareOfFirstRanks(GroupEstimand):
         within = probability_within(head, self.cutoff)
         sign = first[is_kept].astype(np.float64) - second[is_kept]
         either = first[is_kept].astype(np.float64) + second[is_kept]
-        top_lead = _lead(head, sign * within, either * within)
+        top_lead = _lead_of_first_group(head, sign * within, either * within)
         has_both = np.abs(list_lead) < 1
         # A share is (1 + lead) / 2, so half the difference of two leads is the difference of the
         # shares. Computed so, it changes only its sign if the groups are swapped.
@@ -109,7 +113,7 @@ class ShareOfFirstRanks(GroupEstimand):
         }
 
 
-def _lead(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
+def _lead_of_first_group(ranking: Ranking, signed: Floats, unsigned: Floats) -> Floats:
     """Return the share of the first group minus the share of the second, for each query.
 
     NaN for a query without documents of either group. `unsigned` has the weight of each entry;

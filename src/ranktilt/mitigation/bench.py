@@ -23,6 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.comparison.changes import (
+    ChangeTask,
+    Columns,
+    contrast_changes,
+    contrast_task,
+    mean_changes,
+)
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate.result import percent_factor
 from ranktilt.auditing.grouping.labels import grouping
@@ -30,16 +37,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    Columns,
-    contrast_changes,
-    contrast_task,
-    correct_p_values,
-    effects,
-    mean_changes,
-    mean_sample,
-)
+from ranktilt.auditing.significance import correct_p_values, effects, mean_sample
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.errors import UserError, refuse_twice

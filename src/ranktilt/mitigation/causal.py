@@ -43,7 +43,7 @@ from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.mitigation.remedy import Rule
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.rankers.fit_provenance import query_keys
-from ranktilt.statistics.regression import (
+from ranktilt.statistics.regression.least_squares import (
     Ratio,
     RatioDifference,
     ratio_difference,

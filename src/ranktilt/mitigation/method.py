@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.group_names import REST
 from ranktilt.data.runs.run import Run

@@ -14,15 +14,15 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.comparison.changes import Columns
 from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.gate.result import Outcome
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import Columns
 from ranktilt.data.runs.run import Run
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import resampled_means, shared_numbering
 from ranktilt.statistics.inversion import infer
-from ranktilt.statistics.rank_correlation import list_overlap
+from ranktilt.statistics.judges.rank_correlation import list_overlap
 from ranktilt.statistics.two_way import Influence
 
 PAGE = 10

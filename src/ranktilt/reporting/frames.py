@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.errors import unknown_name
 
 _NO_ROWS = (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.effects import Effect
     from ranktilt.auditing.groups import Pair
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.auditing.sources.source_audits import SourceAudits
     from ranktilt.explaining.base import EffectSize, ProbeResult
     from ranktilt.explaining.explanation import Explanation
 

@@ -17,12 +17,13 @@ import numpy as np
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import ALL, Groups
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import without_fitted
-from ranktilt.auditing.provenance import files_of_runs
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.auditing.sources_apart import COMPARED, again_apart
+from ranktilt.auditing.sources.source_audits import SourceAudits
+from ranktilt.auditing.sources.sources_apart import COMPARED, again_apart
+from ranktilt.auditing.storage.provenance import files_of_runs
 from ranktilt.data.collection import Collection
 from ranktilt.data.files import sha256
 from ranktilt.data.labels.label_file import LabelFile

@@ -21,7 +21,7 @@ from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.replay_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
-from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.citing.comparison.result import CitationComparison
 from ranktilt.citing.experiment.result import ContextExperiment
 from ranktilt.citing.result import CitationAudit

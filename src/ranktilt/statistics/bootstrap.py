@@ -16,7 +16,10 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 10_000
-"""Default number of bootstrap resamples."""
+"""Default number of bootstrap resamples.
+
+The ends of a 95 % interval are then the 250th smallest and the 250th largest value.
+"""
 FEWEST_ROWS = 3
 """Fewest rows for an interval: resamples of two rows say nothing about other rows."""
 _CELLS = 1 << 19

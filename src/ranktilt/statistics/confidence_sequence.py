@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 CONFIDENCE = 0.95
 """Probability that the sequence holds the true value at every look."""
 _GRID = 2001
-"""Number of candidate means between the bounds."""
+"""Number of candidate means from one bound to the other: every 2,000th part of their distance."""
 _CAP = 0.75
 """Largest stake, as a share of the stake that could lose everything.
 

@@ -44,7 +44,9 @@ FEW_VOTES = 5.0
 """Number of far votes from which resamples alone are enough.
 
 An estimate near a bound is treated as a share of equal votes. The far votes are those for the side
-that has nearly none: for a share of .97, the other .03 (`_near_bound`).
+that has nearly none: for a share of .97, the other .03 (`_near_bound`). With fewer, an interval
+ends where the resamples do: with 1 far vote of 30, it missed the true value in 15 % of simulated
+draws.
 """
 ROUNDING = 1e-9
 """Largest difference that counts as rounding, relative to the size of an estimate."""

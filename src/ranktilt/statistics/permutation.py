@@ -16,9 +16,11 @@ from ranktilt.statistics.bootstrap import FEWEST_ROWS, RESAMPLES, blocks, dots
 
 Floats = npt.NDArray[np.float64]
 ENUMERATED = 16
-"""Most queries for which all 2^n sign vectors are tried; for more queries they are drawn."""
+"""Most queries for which all 2^n sign vectors are tried (65,536); for more they are drawn."""
 _MOST_EXCHANGED = 256
-"""Most totals whose labels are exchanged in each draw; the sum of the smaller ones is approximated.
+"""Most totals whose labels are exchanged in each draw.
+
+The others are smaller and many, so that their sum is nearly normal, and is drawn as a whole.
 """
 _EPSILON = 1e-12
 """Difference below which two statistics count as equal, because it is only rounding."""

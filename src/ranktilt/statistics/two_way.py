@@ -216,7 +216,7 @@ class Influence:
         spread evenly over its documents.
         """
         document_residuals = clusters.total - ratio * clusters.weight
-        query, origin, (residuals, weights) = _cells(
+        query, origin, (residuals, weights) = _sums_by_cell(
             clusters, (document_residuals, clusters.weight)
         )
         has_query = query >= 0
@@ -291,7 +291,7 @@ def combine_influences(influences: Sequence[Influence], factors: Sequence[float]
         total=np.concatenate(residuals),
         weight=np.concatenate([influence.weight for influence in influences]),
     )
-    query, origin, (residual, weight) = _cells(clusters, (clusters.total, clusters.weight))
+    query, origin, (residual, weight) = _sums_by_cell(clusters, (clusters.total, clusters.weight))
     return Influence(
         query_residual=np.sum(query_residuals, axis=0),
         query_weight=np.sum([influence.query_weight for influence in influences], axis=0),
@@ -302,7 +302,9 @@ def combine_influences(influences: Sequence[Influence], factors: Sequence[float]
     )
 
 
-def _cells(clusters: Clusters, columns: tuple[Floats, ...]) -> tuple[Ints, Ints, list[Floats]]:
+def _sums_by_cell(
+    clusters: Clusters, columns: tuple[Floats, ...]
+) -> tuple[Ints, Ints, list[Floats]]:
     """Sum columns over each cell; return the query and origin of the cells, and the sums.
 
     Cells are in rising order of query, then of origin. No sum depends on the order of the rows, and

@@ -16,6 +16,15 @@ Reason = Literal[
 ]
 """Why a list, a pair of documents or the grades of a query could not come out differently.
 
+- ``tied``: all documents of the list have one score
+- ``single``: the list has one document
+- ``whole``: the list is no longer than the first ranks that count, so their order does not matter
+- ``repeated``: the list is the same for other queries, as if the query had not been read
+- ``unread``: a language model's answer could not be read
+- ``returned``: a language model returned the list as it was
+- ``position``: a choice between two documents followed the order in which they were shown
+- ``constant``: a judge gave all documents of the query one grade
+
 `reporting/sentences/findings` says each reason in words.
 """
 LEAST_VARYING = 0.5

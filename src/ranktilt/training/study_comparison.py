@@ -15,16 +15,12 @@ from typing import Any
 import polars as pl
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.changes import ChangeTask, contrast_changes
 from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    InferenceOptions,
-    contrast_changes,
-    correct_p_values,
-)
+from ranktilt.auditing.significance import InferenceOptions, correct_p_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within, warnings_of
 from ranktilt.data.notes.training import (

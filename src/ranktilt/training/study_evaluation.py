@@ -14,17 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.changes import ChangeTask, Columns, mean_changes
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    Columns,
-    InferenceOptions,
-    correct_p_values,
-    effects,
-    mean_changes,
-    mean_sample,
-)
+from ranktilt.auditing.significance import InferenceOptions, correct_p_values, effects, mean_sample
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.measures.base import Measure, measure

@@ -25,7 +25,7 @@ from ranktilt.explaining.factors.outcomes import (
 from ranktilt.explaining.factors.result import FactorEffects
 from ranktilt.reporting.sentences.explaining.factors import factor_headline, factor_sentences
 from ranktilt.reporting.sentences.notes import note_sentences
-from ranktilt.statistics.fixed_effects import regress_within
+from ranktilt.statistics.regression.fixed_effects import regress_within
 from tests.explaining.factors.designed import designed, full, half, scored
 from tests.refusals import refused
 from tests.toy import collection_of, run_of

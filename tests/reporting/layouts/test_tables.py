@@ -15,7 +15,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run, UserError, audit
-from ranktilt.auditing.sources_apart import take_apart
+from ranktilt.auditing.sources.sources_apart import take_apart
 from ranktilt.reporting.document import Panels, Table
 from ranktilt.reporting.layouts.cells import CellFile, read_cells
 from ranktilt.reporting.layouts.layout import Layout, layouts

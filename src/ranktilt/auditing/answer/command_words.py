@@ -1,7 +1,10 @@
 """Write commands that read the same inputs as an audit, from its spec.
 
-A command is a list of words, as a shell splits it. Each function returns the words of a command or
-of some of its options; an empty list if there is no such command, or the option has its default.
+A command is a list of *words*, as a shell splits it. Each function returns the words of a command
+or of some of its options; an empty list if there is no such command, or the option has its default.
+An audit that was made in Python has no command if an input was never read from a file.
+
+*Twins* are two versions of one document, of which each of two groups has one.
 """
 
 from __future__ import annotations
@@ -41,7 +44,10 @@ _USUAL_STATISTICS: dict[str, Any] = {
 }
 """Keys of [statistics] in ranktilt.toml, with their defaults."""
 _FEWEST_RETRIEVED_TWINS = 30
-"""Fewest pairs of twins in the same rankings that can explain a tilt by their texts."""
+"""Fewest pairs of twins that can explain a tilt by their texts.
+
+A pair counts for each list that holds both twins.
+"""
 _SMALL_LIFT = 0.2
 """Limit of a gate for a question about a property without a margin, in standard deviations."""
 

@@ -1,7 +1,9 @@
 """Sum up comparisons of several groups: which stand apart, and which cannot be distinguished.
 
-A *display* is a compact letter display: each group gets letters, and two groups that share a letter
-cannot be distinguished. The *lead* of a group is the mean of its answers against all other groups.
+With three groups or more, an audit compares every two of them. The *lead* of a group is the mean of
+its answers against all other groups, measured from the neutral value, which favours neither. Groups
+are sorted by it. A *display* is a compact letter display: each group gets letters, and two groups
+that share a letter cannot be distinguished.
 """
 
 from __future__ import annotations

@@ -1,7 +1,12 @@
 """What to do after an audit: up to three commands that run as printed, chosen by rules.
 
-Twins are two versions of one document, of which each of two groups has one. A *confound* is a
-difference between their texts other than the group. A *tilt* is an answer that favours a group.
+*Twins* are two versions of one document, of which each of two groups has one. A *confound* is a
+difference between their texts other than the group. A *tilt* is an answer that favours a group. A
+*control* audits again without one confound.
+
+The rules, in order: a check of the texts, if faults of theirs could explain what was found; after a
+tilt, a command that explains it and one that corrects it; after an inconclusive audit, the number
+of queries that would decide; after a level one, a gate that keeps it level.
 """
 
 from __future__ import annotations
@@ -30,13 +35,16 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.data.notes.texts import CheckFailed
 
 SHOWN = 10.0
-"""Tilt that an audit should be able to show, in points."""
+"""Tilt that an audit should be able to show, in points: twice the default margin.
+
+If an inconclusive audit could not have shown so large a tilt, more queries are recommended.
+"""
 _SIDED = ("cut-off endings", "boilerplate openings", "truncated")
 """Confounds with a share of documents for each group; unfair if the two shares differ."""
 _PAIRED = ("identical", "near-identical")
-"""Confounds with a share of the pairs of twins; unfair if it is large."""
+"""Confounds with one share, of the pairs of twins; unfair if it is large."""
 _UNFAIR = 0.05
-"""Share of pairs, or difference of both groups' shares, from which a check comes first."""
+"""Share of pairs, or difference of both groups' shares, from which a check is recommended first."""
 _MOST_STEPS = 3
 """Most steps to recommend."""
 _SAVE_RUN = ("--save-run", "mitigated.trec")
@@ -76,7 +84,7 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     steps: list[NextStep] = []
     folder = folder_of(audit)
     if folder and _needs_check(audit):
-        steps.append(_step("check", ["ranktilt", "check", folder, *split_words(audit)]))
+        steps.append(_command_step("check", ["ranktilt", "check", folder, *split_words(audit)]))
     tilted = [verdict for verdict in verdicts if verdict.kind == "favours"]
     # The steps are about the largest tilt, with which the headline begins, too.
     tilted.sort(key=lambda verdict: -margins(verdict.effect, audit.margin))
@@ -91,7 +99,7 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     return tuple(steps[:_MOST_STEPS])
 
 
-def _step(kind: StepKind, words: list[str], *more: str, control: str = "") -> NextStep:
+def _command_step(kind: StepKind, words: list[str], *more: str, control: str = "") -> NextStep:
     """Return a step whose command has these words, `more` at its end."""
     return NextStep(kind=kind, command=shlex.join([*words, *more]), control=control)
 
@@ -128,12 +136,16 @@ def _steps_if_favoured(audit: Audit, verdict: Any) -> Iterator[NextStep]:
     words = mitigate_words(audit, run, pair)
     if words:
         save = _SAVE_RUN if "--run" in words else _SAVE_RANKER
-        yield _step("mitigate", words, *save, "-o", "mitigated.html")
+        yield _command_step("mitigate", words, *save, "-o", "mitigated.html")
     yield _gate_step(audit, "fail")
 
 
 def _explanation_step(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
-    """Yield the one command that can say most about what explains a tilt, if there is any."""
+    """Yield the one command that can say most about what explains a tilt, if there is any.
+
+    Twins of one source can be compared text by text. Other groups can only be compared within each
+    list, by their texts or by the other columns of a label file.
+    """
     explain_twins = explain_twins_words(audit, [run], pair)
     if explain_twins:
         controls_that_move = [
@@ -142,18 +154,18 @@ def _explanation_step(audit: Audit, run: str, pair: Pair) -> Iterator[NextStep]:
             if row.run == run and row.moves and row.moves[audit.primary_index].is_shown
         ]
         control = controls_that_move[0] if controls_that_move else ""
-        yield _step("explain", explain_twins, "--attribution", control=control)
+        yield _command_step("explain", explain_twins, "--attribution", control=control)
         return
     if audit.measures and not audit.card and are_twins(audit, pair):
-        yield _step("twins", audit_words(audit), "--card")
+        yield _command_step("twins", audit_words(audit), "--card")
         return
     explain_groups = explain_groups_words(audit, [run], pair)
     if explain_groups:
-        yield _step("explain", explain_groups, "--attribution")
+        yield _command_step("explain", explain_groups, "--attribution")
         return
     explain_labels = explain_labels_words(audit, [run], pair) if folder_of(audit) else []
     if explain_labels:
-        yield _step("explain", explain_labels, "--attribution")
+        yield _command_step("explain", explain_labels, "--attribution")
 
 
 def _gate_step(audit: Audit, kind: StepKind) -> NextStep:
@@ -179,4 +191,4 @@ def _steps_if_inconclusive(audit: Audit, run: str) -> Iterator[NextStep]:
             needed=math.ceil(primary.queries * (points / SHOWN) ** 2),
         )
     if not audit.card and audit.spec["by"] == "source" and primary is not None and primary.twins:
-        yield _step("card", audit_words(audit), "--card")
+        yield _command_step("card", audit_words(audit), "--card")

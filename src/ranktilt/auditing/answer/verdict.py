@@ -1,7 +1,10 @@
 """Verdicts: which of two groups one run favours.
 
-`Effect.verdict` is the rule; a verdict here adds how far other questions agree. A *side* is one of
-the two groups. The words of a verdict are in `reporting/sentences`.
+An *effect* is the answer of one run to one question about two groups, and `Effect.verdict` is the
+rule that decides it. The *primary question* was chosen before the data were seen; its answer gives
+the verdict. A `Verdict` here adds how many other questions agree. A *side* is one of the two
+groups. The *neutral value* of an answer favours neither, and the *margin* says how far from it an
+answer still counts as level. The words of a verdict are in `reporting/sentences`.
 """
 
 from __future__ import annotations
@@ -155,7 +158,7 @@ def _verdict_on_all_groups(answer: Effect, margin: Margin, noun: str) -> Verdict
 
 
 def effect_row(effect: Effect, margin: Margin) -> dict[str, Any]:
-    """Return an effect as a row of a file: numbers in the printed unit, and the verdict."""
+    """Return an effect as a row of a file's table: numbers in the printed unit, and the verdict."""
     estimand, verdict = effect.estimand, effect.verdict(margin)
     side = effect.side(verdict)
     value, low, high, neutral = (
@@ -189,9 +192,9 @@ def finding_order(kind: FindingKind, size: float) -> tuple[int, float]:
 
 
 def margins(effect: Effect, margin: Margin) -> float:
-    """Return the distance of an effect from its neutral value, as a multiple of the margin.
+    """Return how many margins an effect is away from its neutral value: the size of a finding.
 
-    If the margin is in another unit, it is a multiple of the standard error.
+    If the margin is in another unit than the effect, the size is in standard errors instead.
     """
     distance = abs(effect.value - effect.neutral)
     half = half_width(effect.estimand, margin)

@@ -1,7 +1,7 @@
 """The queries that two results have in common, and those that only one of them holds.
 
-The *new* result is compared with the *old* one. Queries that a run learned from (was fitted on) are
-missing from its result on purpose.
+The *new* result is compared with the *old* one. Queries that a ranker was *fitted* on (learned
+from) are missing from its result on purpose: they do not count as a difference between results.
 """
 
 from __future__ import annotations

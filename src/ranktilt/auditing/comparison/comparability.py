@@ -1,7 +1,7 @@
 """What makes two audits hard to compare: other twins, labels, judgments, documents or depths.
 
-Twins are two versions of one document, of which each of two groups has one. The depth of a run is
-the length of its longest list.
+*Twins* are two versions of one document, of which each of two groups has one. The *depth* of a run
+is the length of its longest list. None of these differences stops a comparison; each gives a note.
 """
 
 from __future__ import annotations

@@ -1,7 +1,12 @@
-"""Compare the runs of two audits, or of one audit, on their common queries."""
+"""Compare the runs of two audits, or of one audit, on their common queries.
+
+Three tables are compared: *tilts* (Relative Δ of a run, between two groups), effectiveness (the
+mean of a measure over all documents), and *estimates* (all other questions about groups).
+"""
 
 from __future__ import annotations
 
+from ranktilt.auditing.comparison.changes import contrast_changes, mean_changes
 from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import match
@@ -15,7 +20,7 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.label_errors.changes import observed_differences, with_rate_errors
 from ranktilt.auditing.label_errors.notes import correction_notes
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import contrast_changes, correct_p_values, mean_changes
+from ranktilt.auditing.significance import correct_p_values
 
 
 def compare_audits(

@@ -1,4 +1,10 @@
-"""Compare the choices of two models between the same pairs of documents."""
+"""Compare the choices of two models between pairs of documents, for the same queries.
+
+A *pair* is a document of the protected group, whose treatment is examined, and another document. A
+model's *preference* is the share of its choices that take the protected document. It is compared
+kind by kind: the *kind* of a pair says whether both documents are relevant to the query, or
+neither.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +24,9 @@ from ranktilt.errors import UserError
 def compare_choices(
     new: Audit | PairwiseAudit, old: Audit | PairwiseAudit | None, options: ComparisonOptions
 ) -> Comparison:
-    """Compare the choices of two models between pairs of documents, for the same queries.
+    """Return how the preference of a model differs from that of an older one, for each kind.
 
-    Each kind of pairs, by which of its documents are relevant, is compared separately.
+    Refuses anything but two pairwise audits.
     """
     if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
         raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")

@@ -1,7 +1,7 @@
 """Add to a change how many lists could have come out differently.
 
-A list is fixed, for example, if all its documents are tied. That a change is small is a finding
-only if both runs have enough lists that could have favoured a group.
+A list is *fixed* if it could not: for example, if all its documents are tied. That a change is
+small is a finding only if both runs have enough lists that could have favoured a group.
 """
 
 from __future__ import annotations

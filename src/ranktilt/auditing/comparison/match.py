@@ -1,7 +1,12 @@
 """Match two audits: the runs, questions and queries that both of them have.
 
 The *new* audit is compared with the *old* one. Both may be the same audit: then one of its runs,
-the baseline, is compared with all others. A *question* is an estimand about two groups.
+the baseline, is compared with all others.
+
+A *question* is an estimand (something with a number for an answer) and the two groups that it is
+about; a *measure* is an estimand that reads judgments of relevance. An audit stores the values per
+query of each measure, group by group, and of its other questions in `Audit.query_answers`. These
+are matched here, so that both runs can be compared on the same queries.
 """
 
 from __future__ import annotations
@@ -21,10 +26,10 @@ from ranktilt.auditing.comparison.common_queries import (
     common_queries,
 )
 from ranktilt.auditing.comparison.comparability import comparability_notes, depth_notes
-from ranktilt.auditing.contributions import CommonNumbering, common_numbering
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.storage.contributions import CommonNumbering, common_numbering
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import (
     OnlyInOneAudit,
@@ -42,7 +47,10 @@ from ranktilt.statistics.bootstrap import shared_numbering
 from ranktilt.statistics.two_way import Clusters
 
 Question = tuple[str, Pair]
-"""Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) for all groups together."""
+"""Notation of an estimand that is no measure, such as ``Share@10``, and the groups.
+
+The groups are (`ALL`, `ALL`) for a question about all groups together.
+"""
 _REMEDIES = {
     "run": "name the runs alike (--run NAME=FILE)",
     "measure": "audit both with the same judgments and measures",
@@ -189,12 +197,14 @@ def match(
     answered = answered_questions(answers[0]) & answered_questions(answers[1])
     questions = [question for question in _questions(new) if question in answered]
 
+    # Common runs and queries are needed, and a common measure or question.
     pair_names = _pair_names(new.tilted_pairs), _pair_names(old.tilted_pairs)
     _require_common(runs, "run", new.runs, old.runs)
     _require_common(measures or questions, "measure", *measure_names)
     if new.tilted_pairs or old.tilted_pairs:
         _require_common(pairs or questions, "pair of groups", *pair_names)
 
+    # Whatever only one audit has is left out, with a note.
     common_runs = {run.new for run in runs} | {run.old for run in runs}
     common_pairs = _pair_names([*pairs, *(pair[::-1] for pair in pairs)])
     question_names = map(_question_name, _questions(new)), map(_question_name, _questions(old))

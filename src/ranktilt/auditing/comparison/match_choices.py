@@ -1,8 +1,9 @@
 """Match the choices of two models: the same kinds of pairs, for the same queries.
 
 A pairwise audit lets a model choose between two documents, one *protected* and one *unprotected*.
-The *kind* of a pair says which of the two are relevant. A model's preference is the share of its
-choices that take the protected document.
+The *kind* of a pair says whether both are relevant to the query, or neither. A model's *preference*
+is the share of its choices that take the protected document. The *lead* of a pair is half its
+choices of the protected document minus half those of the other.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.comparison.common_queries import CommonQueries, common_queries
-from ranktilt.auditing.effects import Change
-from ranktilt.auditing.pairwise.pairs import KINDS, Kind
-from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
-from ranktilt.auditing.significance import (
+from ranktilt.auditing.comparison.changes import (
     ChangeTask,
-    Sample,
     contrast_changes,
     contrast_task,
     resampled,
 )
+from ranktilt.auditing.comparison.common_queries import CommonQueries, common_queries
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.pairwise.pairs import KINDS, Kind
+from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
+from ranktilt.auditing.significance import Sample
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import PairKindLeftOut
 from ranktilt.errors import UserError
@@ -55,7 +56,7 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
     notes: list[Note] = []
     left_out = 0
     for kind in KINDS:
-        new_rows, old_rows = _of_kind(new, kind), _of_kind(old, kind)
+        new_rows, old_rows = _choices_of_kind(new, kind), _choices_of_kind(old, kind)
         if not new_rows and not old_rows:
             continue
         if not new_rows or not old_rows:
@@ -71,7 +72,7 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit, *, max_left_out: float
     return ChoiceMatch(tasks=tuple(tasks), notes=tuple(notes), queries_left_out=left_out)
 
 
-def _of_kind(audit: PairwiseAudit, kind: Kind) -> list[QueryChoices]:
+def _choices_of_kind(audit: PairwiseAudit, kind: Kind) -> list[QueryChoices]:
     """Return the choices between pairs of one kind, query by query."""
     return [row for row in audit.by_query if row.kind == kind]
 
@@ -120,12 +121,15 @@ def _choice_task(
     new: PairwiseAudit, old: PairwiseAudit, common: CommonQueries, kind: Kind
 ) -> ChangeTask:
     """Return the task that compares two models' choices between pairs of one kind."""
-    new_choices, old_choices = _of_kind(new, kind), _of_kind(old, kind)
+    new_choices, old_choices = _choices_of_kind(new, kind), _choices_of_kind(old, kind)
     new_indexes, old_indexes = common.rows
     new_rows = [new_choices[index] for index in new_indexes]
     old_rows = [old_choices[index] for index in old_indexes]
     estimand = replace(Preference, pairs=kind)
-    new_sample, old_sample = _sample(new, new_rows, estimand), _sample(old, old_rows, estimand)
+    new_sample, old_sample = (
+        _choice_sample(new, new_rows, estimand),
+        _choice_sample(old, old_rows, estimand),
+    )
     task = contrast_task(new_sample, old_sample)
     if not (new.by_pair and old.by_pair):
         return task  # without single pairs, only queries make the difference uncertain
@@ -169,7 +173,7 @@ def _choice_variance(
     return dyads.variance(pairs["residual"].to_numpy(), pairs["weight"].to_numpy())
 
 
-def _sample(
+def _choice_sample(
     audit: PairwiseAudit, rows: Sequence[QueryChoices], estimand: PreferenceOfPairs
 ) -> Sample:
     """Return the sample of one model's choices between pairs of one kind, in the order of `rows`.

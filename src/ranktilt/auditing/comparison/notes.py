@@ -1,6 +1,8 @@
 """Notes of a comparison: what its reader should know.
 
-A function here decides which notes apply; `reporting/sentences/notes` has their words.
+A function here decides which notes apply; `reporting/sentences/notes` has their words. A *change*
+is an answer of the new run minus that of the old one. If groups are not twins (two versions of each
+document), answers are measured from a *median*: that of the answers that random labels would give.
 """
 
 from __future__ import annotations

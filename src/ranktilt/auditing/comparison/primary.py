@@ -1,6 +1,7 @@
 """The question that a comparison answers first: the primary question of its audits.
 
-A question is written in its notation, such as ``nDCG@10``, which stands for Relative Δ of that
+An audit's *primary question* was chosen before the data were seen, and gives its verdict. A
+question is written in its notation, such as ``nDCG@10``, which stands for Relative Δ of that
 measure, or ``Share@10``.
 """
 
@@ -36,8 +37,8 @@ def primary_question(new: Audit, old: Audit, changes: Sequence[Change]) -> Prima
     answered = {change.measure for change in changes}
     candidates = [question for question in (new_question, old_question) if question in answered]
     if not candidates:
-        # A Relative Δ needs no consideration: the effectiveness on its measure is compared too, and
-        # has the same notation.
+        # Changes of Relative Δ can be left out: the effectiveness on the same measure is compared
+        # too, and has the same notation.
         estimands = [change.estimand for change in changes if not change.of_tilt]
         usual = usual_primary(estimands)
         first = None if usual is None else repr(usual)

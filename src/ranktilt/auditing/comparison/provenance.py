@@ -1,4 +1,7 @@
-"""Provenance of a comparison: how it was made, so that it can be repeated."""
+"""Provenance of a comparison: how it was made, so that it can be repeated.
+
+It becomes the `spec` of the result: a dictionary that is written into its file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The result of a comparison: changes of every run, and a verdict on each."""
+"""The result of a comparison: changes of every run, and a verdict on each.
+
+A *change* is an answer of the new run minus that of the old one. Answers are of three sorts, each a
+table of its own: tilts (Relative Δ between two groups), effectiveness (the mean of a measure over
+all documents), and estimates (all other questions about groups). The *primary question* is the one
+that verdicts come first on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The tasks of a comparison: values per query under the new and the old run, for each question."""
+"""The tasks of a comparison: values per query under the new and the old run, for each question.
+
+A task (`ChangeTask`) has all that is needed to compute the change of one answer with its interval
+and p. `change_tasks` makes those on measures of relevance, `estimand_tasks` those on all other
+questions.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ranktilt.auditing.comparison.changes import ChangeTask, Columns, contrast_task
 from ranktilt.auditing.comparison.match import Match, Question, RunPair
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
+from ranktilt.auditing.significance import Sample
 from ranktilt.measures.base import measure as to_measure
 
 
@@ -69,9 +75,9 @@ def tilt_of(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
 def neutral_values(new: Effect, old: Effect) -> tuple[float, float]:
     """Return the values that favour nobody under the new and under the old run.
 
-    For twins, which are versions of the same documents, it is the estimand's neutral value, else
-    the median under random labels. These cannot be compared with each other: if only one run has
-    twins, the estimand's neutral value counts for both.
+    If the groups are twins (two versions of each document), it is the estimand's neutral value,
+    else the median under random labels. These two cannot be compared with each other: if the groups
+    are twins under one run only, the estimand's neutral value counts for both.
     """
     if new.twins != old.twins:
         return new.estimand.neutral, new.estimand.neutral
@@ -105,7 +111,7 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
             b=effect.b,
             numerator=answer.numerator[rows],
             denominator=answer.denominator[rows],
-            parts=effect.details,
+            details=effect.details,
             twins=effect.twins,
             clusters=clusters_of_run,
             distinct=distinct,

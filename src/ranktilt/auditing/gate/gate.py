@@ -1,8 +1,11 @@
 """Check an audit against limits: it is within them, tilted or inconclusive.
 
-A *tilt* is the answer to a question about two groups. With an earlier audit, the *baseline*, a gate
-also checks the growth of each tilt, which is how much farther from its neutral value it is than in
-the baseline, and the loss of effectiveness.
+A *tilt* is the answer to a question about two groups; its *neutral value* favours neither. With an
+earlier audit, the *baseline*, a gate also checks the *growth* of each tilt, which is how much
+farther from its neutral value it is than in the baseline, and the *loss* of effectiveness.
+
+Start with `gate`: `_gated_audits` finds what has to pass, and `_check_audit` makes the rows. The
+reference of an audit of several sources is the source that all others are compared with.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+from ranktilt.auditing.comparison.changes import contrast_changes, mean_changes
 from ranktilt.auditing.comparison.less_variation import with_less_variation
 from ranktilt.auditing.comparison.match import Match, match
 from ranktilt.auditing.comparison.notes import repeat_count_notes
@@ -32,8 +36,7 @@ from ranktilt.auditing.label_errors.changes import with_rate_errors
 from ranktilt.auditing.label_errors.notes import correction_notes, observed_notes
 from ranktilt.auditing.label_errors.saved import corrected_audit
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import contrast_changes, mean_changes
-from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.base import Note, notes_within, warnings_of
@@ -138,7 +141,8 @@ def gate(
     checked = [_check_audit(gated_audit, options) for gated_audit in gated]
     rows = list(chain.from_iterable(audit_checks.rows for audit_checks in checked))
     notes = list(chain.from_iterable(audit_checks.notes for audit_checks in checked))
-    if isinstance(audit, SourceAudits):  # run by run, and not source by source
+    if isinstance(audit, SourceAudits):
+        # The audits were checked source by source; tables go run by run.
         rows.sort(key=lambda row: audit.runs.index(row.run))
     notes += _growth_notes(rows)
     spec = {**options.spec, "audit": audit.spec.get("command")}

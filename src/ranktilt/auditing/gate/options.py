@@ -1,8 +1,9 @@
 """What a gate asks for: its limits, and the answers of an audit that must pass.
 
-The *baseline* is an earlier audit to compare with. A question is an estimand, written in its
+The *baseline* is an earlier audit to compare with. A *question* is an estimand, written in its
 notation, such as ``Share@10``; the notation of a measure, such as ``nDCG@10``, stands for its
-Relative Δ.
+Relative Δ. A *tilt* is the answer to a question about two groups, and its *growth* how much farther
+from neutral it is than in the baseline.
 """
 
 from __future__ import annotations

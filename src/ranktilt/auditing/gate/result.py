@@ -1,8 +1,9 @@
 """The result of a gate: a row of checks against limits for each answer, and the worst outcome.
 
-A *tilt* is the answer to a question about two groups. Its *growth* is how much farther from its
-neutral value it is than in the *baseline*, an earlier audit. The checks of judges and citations,
-which share these records, are in the rooms of these.
+A *tilt* is the answer to a question about two groups; its *neutral value* favours neither. Its
+*growth* is how much farther from its neutral value it is than in the *baseline*, an earlier audit.
+Gates of judges and of citations fill the same records, from their own rooms: so a `LimitCheck` can
+have names that no audit of rankings uses.
 """
 
 from __future__ import annotations

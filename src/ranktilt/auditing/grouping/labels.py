@@ -1,7 +1,12 @@
 """Group documents by a column, with one group for each label.
 
 A *label* is a value of the column; a cell may hold several (``Europe|Asia``). A *side* is a name
-that stands for a group or for all but one: ``Europe``, ``non-Europe`` or ``rest``.
+that a user gives to one of two compared groups. It stands for the documents of a label
+(``Europe``), for all others (``non-Europe``), or for whatever the other side is not (``rest``).
+
+Labels become groups in three steps: `_label_lists` splits the cells, `_group_labels` decides which
+group each label is of, and `_groups_of_single_labels` or `_groups_of_label_lists` looks up the
+group of each document.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from ranktilt.data.text.label_values import SEVERAL, known_labels, split_labels
 from ranktilt.errors import UserError, counted, unknown_name
 
 MOST_GROUPS = 50
-"""Most groups of one column; if there are more, groups that nobody compares are merged."""
+"""Most groups of one column; if there are more, groups that nobody named are merged."""
 
 
 def grouping(
@@ -111,7 +116,8 @@ def _label_groups(collection: Collection, by: str, keep: list[str], *, fewest: i
 def _within_pool(groups: Groups, collection: Collection) -> Groups:
     """Take documents outside the pool out of their groups.
 
-    Only documents of the pool were candidates for a rewrite; the others have no twin by design.
+    The pool is the documents that were to be rewritten. All others have no other version by design,
+    so they cannot be compared with one.
     """
     outside = _is_outside_pool(collection)
     return replace(groups, code=np.where(outside, -1, groups.code), outside=int(outside.sum()))

@@ -1,7 +1,9 @@
 """Choose the pairs of groups to compare, and find the twins of a pair.
 
 In a pair, ``rest`` (`REST`) stands for all documents of other groups. *Twins* are two versions of
-one document, their *origin*: each of the two groups has one of them.
+one document, their *origin*: each of the two groups has one of them. `twin_rows` finds them;
+`are_twins` says whether two groups consist of twins, as far as judgments of relevance go, so that
+both have the same chances.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Changes between two answers that were corrected for label errors with the same rates.
 
-The uncertainty of the rates is an error that both answers share: part of it cancels in a change.
+The rates are known only from a sample of checked labels, so they are uncertain. This is an error
+that both answers share: part of it cancels in a change. J is the determinant of the rates, by which
+answers are divided.
 """
 
 from __future__ import annotations

@@ -23,22 +23,21 @@ def is_correctable(estimand: Estimand) -> bool:
     """Return whether an answer is linear in labels, so that their errors can be corrected."""
     if not isinstance(estimand, GroupEstimand):
         return False
-    # An estimand is linear if it overrides one of these methods.
-    kind = type(estimand)
-    has_weights = kind.weights is not GroupEstimand.weights
-    return has_weights or kind.label_coefficients is not GroupEstimand.label_coefficients
+    # Any other estimand is linear only if it says what each label adds, by a method of its own.
+    has_coefficients = type(estimand).label_coefficients is not GroupEstimand.label_coefficients
+    return estimand.is_difference_of_sums or has_coefficients
 
 
 def check_correctable(
-    estimands: Sequence[Estimand], options: AuditOptions, *, is_continuous: bool
+    estimands: Sequence[Estimand], options: AuditOptions, *, has_property: bool
 ) -> None:
     """Refuse questions that cannot be corrected for label errors, if the options name rates.
 
-    `is_continuous` says that documents have numbers instead of labels.
+    `has_property` says that the audit is about a column of numbers instead of labels.
     """
     if options.label_errors is None:
         return
-    if is_continuous:
+    if has_property:
         raise UserError(
             f"{OPTION} needs labels, and {options.by} is a column of numbers, such as a detector's "
             f"probabilities: cut it (--by {options.by}:.5) and give the rates of that cut"
@@ -84,9 +83,7 @@ def audited_label_model(
             )
     model = label_model(errors, collection, groups)
     for question in questions:
-        is_page = isinstance(question, GroupEstimand) and (
-            type(question).weights is not GroupEstimand.weights
-        )
+        is_page = isinstance(question, GroupEstimand) and question.is_difference_of_sums
         if len(groups.names) > 2 and not is_page:
             names = ", ".join(groups.names)
             raise UserError(

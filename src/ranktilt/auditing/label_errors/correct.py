@@ -9,6 +9,11 @@ each group. Sums of these numbers are right on average. So is every answer that 
 sums over documents, and documents stay the units of its error. Rates may differ between parts of
 the documents; a *cell* is all documents of one part and one label.
 
+An *entry* is one document in the list of one query. A *sample* holds the values per query behind an
+answer, and a *repeat* is one of several rankings by the same ranker. The *neutral value* of an
+answer favours neither group; it is the median of the answers that random labels would give, their
+*null distribution*.
+
 `ranktilt.statistics.label_errors` has the matrices and the intervals.
 """
 
@@ -21,7 +26,8 @@ from itertools import chain
 import numpy as np
 
 from ranktilt.auditing.effects import Effect, ObservedAnswer
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.null_distributions.base import LabelEffects, NullDistribution, Shuffles
 from ranktilt.auditing.null_distributions.lists import shuffled_in_lists
@@ -37,7 +43,7 @@ from ranktilt.statistics.two_way import Clusters, sums
 LIST_SHARES = ("even_a", "even_b")
 """Names of details of Share@k: the share of each list that either group holds.
 
-A group's share of the first ranks would equal this share if the ranker favoured nobody.
+If the ranker favoured nobody, a group would have the same share of the first ranks.
 """
 
 
@@ -57,13 +63,19 @@ class CorrectedAnswer:
 class LabelScale:
     """How a corrected answer about two groups follows from the observed one: stretched and moved.
 
-    This holds if all documents have the same rates.
+    This holds if all documents have the same rates. Let a document with the first label count u,
+    and one with the second label −v, instead of 1 and −1. If x and y are the sums over both labels,
+    the observed answer is x − y, and the corrected one is
+
+        u·x − v·y = (u + v)/2 · (x − y) + (u − v)/2 · (x + y)
+
+    x + y is the same whatever the labels are: a constant of the question.
     """
 
     stretch: float
-    """1/J."""
+    """(u + v)/2, which is 1/J."""
     move: float
-    """What is added after stretching: 0 if both kinds of errors are equally frequent."""
+    """(u − v)/2 · (x + y): 0 if both kinds of errors are equally frequent, because then u = v."""
 
     def corrected(self, value: float) -> float:
         """Return the corrected value of an observed one."""
@@ -85,10 +97,7 @@ class LabelScale:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelSums:
-    """An answer as the difference of two groups' sums over the entries of lists.
-
-    An entry is one document in the list of one query.
-    """
+    """An answer as the difference of two groups' sums over the entries of lists."""
 
     query: Ints
     """Number of each entry's query."""
@@ -151,9 +160,9 @@ def correct_labels(
 ) -> CorrectedAnswers:
     """Return answers corrected for label errors, each with the answer by the labels as they are.
 
-    Every ranking is corrected alone. What a document counts depends on its label alone, so the mean
-    of corrected repeats is the corrected mean of the repeats. The uncertainty of the rates raises
-    some p, so that all are corrected for several tests anew.
+    Every repeat is corrected by itself. The correction is linear, so the mean of the corrected
+    repeats is the corrected mean. The uncertainty of the rates raises some p, so that all are
+    corrected for several tests anew.
     """
     options = inputs.options.inference
     repeats_by_answer: dict[SampleKey, list[CorrectedAnswer]] = {}
@@ -215,8 +224,7 @@ def _corrected_answer(
 ) -> CorrectedAnswer:
     """Correct the answer of one ranking; `sample` is by the labels as they are."""
     estimand = _group_estimand(sample)
-    # An estimand that overrides `weights` is a difference of two groups' sums over documents.
-    if type(estimand).weights is not GroupEstimand.weights:
+    if estimand.is_difference_of_sums:
         return _page_answer(inputs, model, judged_run, sample, shuffles)
     weights = _pair_weights(model, sample)
     cell = judged_run.group_codes(model.cells)
@@ -235,7 +243,7 @@ def _corrected_answer(
         sample,
         numerator=label_sums.per_query(),
         is_bounded=False,
-        parts={**sample.parts, **_list_shares(model, judged_run, sample, label_sums)},
+        details={**sample.details, **_list_shares(model, judged_run, sample, label_sums)},
     )
     if model.is_plain:
         return _scaled_answer(
@@ -273,6 +281,7 @@ def _scaled_answer(
     # Both groups' sums under random labels: they add up to the total, and differ by the neutral
     # value.
     neutral_means = (cell_means.sum() + neutral * weights) / 2
+    # u and −v of `LabelScale`: documents of the first group count more than 0, the others less.
     value_first, value_second = sorted(label_sums.values.tolist(), reverse=True)
     scale = LabelScale(
         stretch=(value_first - value_second) / 2, move=(value_first + value_second) / 2 * total
@@ -338,7 +347,7 @@ def _list_shares(
     model: LabelModel, judged_run: JudgedRun, sample: Sample, label_sums: LabelSums
 ) -> dict[str, float]:
     """Return both groups' corrected shares of the lists; empty if the sample has no such shares."""
-    if not set(LIST_SHARES) <= set(sample.parts):
+    if not set(LIST_SHARES) <= set(sample.details):
         return {}
     is_labelled = label_sums.cell >= 0
     # Each labelled entry has the same share of its list, whatever its rank.
@@ -385,6 +394,7 @@ def _page_answer(
         is_counted=page.known.astype(np.float64),
         values=values,
     )
+    # What each document of the collection counts; 0 without a label.
     counts = np.where(cells.code >= 0, values[cells.code], 0.0)
     labels = page_labels(judged_run, page, counts, model.groups, origins=inputs.origins)
     share_difference = float(counts.sum()) / max(len(counts), 1)
@@ -392,7 +402,7 @@ def _page_answer(
         sample,
         numerator=label_sums.per_query(),
         is_bounded=False,
-        parts={**sample.parts, "shares": share_difference},
+        details={**sample.details, "shares": share_difference},
     )
     if model.is_plain:
         return _scaled_answer(

@@ -2,7 +2,9 @@
 
 A label says which group a document belongs to, and may be wrong. The rates are either stated
 (`StatedRates`) or counted in a sample of documents whose true group somebody has checked
-(`CheckedSample`). They may differ between *parts* of the documents, such as languages.
+(`CheckedSample`). They may differ between *parts* of the documents, such as languages. The rates of
+one part are a `Confusion`: a matrix of how often documents of each group get each label. Its
+determinant J is 1 if labels are right and 0 if they say nothing about groups.
 """
 
 from __future__ import annotations
@@ -70,11 +72,11 @@ class LabelModel:
         return np.concatenate([weights @ confusion.inverse for confusion in self.confusions])
 
     def error_parts(self, weights: Floats, cell_totals: Floats) -> Floats:
-        """Return what each rate's uncertainty adds to an answer.
+        """Return the standard error that each uncertain rate adds to an answer, with its sign.
 
         The squares of these parts sum to the variance that uncertain rates add. `weights` are those
-        of `cell_values`. `cell_totals` are what each cell holds, minus what it would hold at the
-        neutral value.
+        of `cell_values`. `cell_totals` are the sums that the answer is made of, by cell, minus what
+        they would be at the neutral value: an answer that is neutral stays so whatever the rates.
         """
         by_part = cell_totals.reshape(len(self.parts), -1)
         parts = [
@@ -99,7 +101,7 @@ def label_model(errors: LabelErrors, collection: Collection | None, groups: Grou
     if len(groups.names) < 2:
         raise UserError(f"{OPTION} needs two groups or more; choose their column with --by")
     try:
-        parts, part = _parts(errors, collection, groups)
+        parts, part = _parts_of_documents(errors, collection, groups)
         if errors.rates is not None:
             groups.index(errors.rates.group)
     except UserError as error:
@@ -111,34 +113,34 @@ def label_model(errors: LabelErrors, collection: Collection | None, groups: Grou
     elif errors.sample is not None:
         sample = _grouped_sample(errors.sample, groups)
         if errors.by:
-            sample = _with_parts(errors, sample, _documents(collection), parts, part)
+            sample = _with_parts(errors, sample, _require_documents(collection), parts, part)
         confusions = _sample_confusions(errors, sample, groups, parts)
     for name, confusion in zip(parts, confusions, strict=True):
         _require_information(errors, confusion, name)
     return LabelModel(groups=groups, parts=parts, confusions=tuple(confusions), part=part)
 
 
-def _parts(
+def _parts_of_documents(
     errors: LabelErrors, collection: Collection | None, groups: Groups
 ) -> tuple[tuple[str, ...], Ints]:
     """Return the names of the parts, and the number of each document's part."""
     if not errors.by:
         return ("",), np.zeros(len(groups.code), dtype=np.int64)
-    parts = grouping(_documents(collection), errors.by, fewest=1)
+    documents = _require_documents(collection)
+    parts = grouping(documents, errors.by, fewest=1)
     is_unknown = (groups.code >= 0) & (parts.code < 0)
     if is_unknown.any():
-        documents = counted(
-            int(is_unknown.sum()), "labelled document has", "labelled documents have"
-        )
+        count = int(is_unknown.sum())
+        number = counted(count, "labelled document has", "labelled documents have")
+        first = documents.ids[int(is_unknown.argmax())]
         raise UserError(
-            f"{OPTION} {errors.text}: {documents} no {errors.by} (first: "
-            f"{_documents(collection).docs['id'][int(is_unknown.argmax())]!r}), so no rates; fill "
-            "the column, or state one rate for all"
+            f"{OPTION} {errors.text}: {number} no {errors.by} (first: {first!r}), so no rates; "
+            "fill the column, or state one rate for all"
         )
     return parts.names, parts.code
 
 
-def _documents(collection: Collection | None) -> Collection:
+def _require_documents(collection: Collection | None) -> Collection:
     """Return the collection; refuse rates by parts where there is none."""
     if collection is None:
         raise UserError(f"rates by parts of the documents need these; audit again with {OPTION}")
@@ -222,7 +224,7 @@ def _sample_confusions(
         rows = rows.with_columns(part=pl.lit(0, dtype=pl.Int64))
     confusions = []
     for number, name in enumerate(parts):
-        counts = _counts(rows.filter(pl.col("part") == number), len(groups.names))
+        counts = _checked_counts(rows.filter(pl.col("part") == number), len(groups.names))
         empty = np.flatnonzero(counts.sum(axis=0) == 0)
         if len(empty):
             where = f" of {errors.by} {name!r}" if name else ""
@@ -264,7 +266,7 @@ def _with_parts(
     return rows.with_columns(part=keys.replace_strict(numbers, return_dtype=pl.Int64))
 
 
-def _counts(rows: pl.DataFrame, group_count: int) -> Floats:
+def _checked_counts(rows: pl.DataFrame, group_count: int) -> Floats:
     """Count checked documents by label and true group, shape (labels, groups)."""
     counts = np.zeros((group_count, group_count))
     np.add.at(
@@ -279,7 +281,7 @@ def _path(errors: LabelErrors) -> str:
 
 
 def _require_information(errors: LabelErrors, confusion: Confusion, part: str) -> None:
-    """Refuse labels that say nothing about groups, or of which that cannot be ruled out."""
+    """Refuse labels that say nothing about groups, or may say nothing as far as is known."""
     where = f" for {errors.by} {part!r}" if part else ""
     if confusion.says_nothing:
         raise UserError(

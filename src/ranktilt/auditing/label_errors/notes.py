@@ -1,4 +1,8 @@
-"""Notes of an audit on labels that err."""
+"""Notes of an audit on labels that err.
+
+A label says which group a document belongs to, and may be wrong. Answers *as labelled*, or
+*observed*, take labels as true; they can be corrected for known rates of errors.
+"""
 
 from __future__ import annotations
 

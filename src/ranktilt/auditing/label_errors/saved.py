@@ -1,9 +1,10 @@
 """Correct a saved audit for label errors, without its documents.
 
 If all documents have the same error rates, and there are two groups, each corrected answer is the
-observed one divided by J and moved. J is the determinant of the rates: 1 − false positive rate −
-false negative rate. Rates that differ between parts of the documents, and rates of more than two
-groups, need the documents: audit again for these.
+observed one divided by J and moved (`correct.LabelScale`). J is the determinant of the rates: 1 −
+false positive rate − false negative rate. So the numbers in the audit's file are enough. Rates that
+differ between parts of the documents, and rates of more than two groups, need the documents: audit
+again for these.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ranktilt.auditing.contributions import Contributions
 from ranktilt.auditing.effects import Effect, ObservedAnswer
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.label_errors.checks import is_correctable
@@ -22,6 +22,7 @@ from ranktilt.auditing.label_errors.model import OPTION, LabelModel, label_model
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.auditing.significance import correct_p_values
+from ranktilt.auditing.storage.contributions import Contributions
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.notes.groups import (
     DocumentsOfSeveral,
@@ -57,7 +58,7 @@ def corrected_audit(audit: Audit, label_errors: str | LabelErrors | None) -> Aud
     errors = label_errors
     if isinstance(errors, str):
         errors = LabelErrors.from_text(errors)
-    _check(audit, errors)
+    _refuse_uncorrectable_audit(audit, errors)
     groups = Groups(by=audit.spec["by"], names=audit.groups[1:], code=np.empty(0, dtype=np.int64))
     model = label_model(errors, None, groups)
     primary = audit.primary
@@ -79,7 +80,7 @@ def corrected_audit(audit: Audit, label_errors: str | LabelErrors | None) -> Aud
     )
 
 
-def _check(audit: Audit, errors: LabelErrors) -> None:
+def _refuse_uncorrectable_audit(audit: Audit, errors: LabelErrors) -> None:
     """Refuse an audit that these rates cannot correct."""
     if "label_errors" in audit.spec:
         raise UserError(
@@ -121,7 +122,7 @@ def _needs_no_documents(audit: Audit, estimand: Estimand) -> bool:
     return not (isinstance(estimand, PageShare) and has_results_without_group)
 
 
-def _values(model: LabelModel, a: str) -> Floats:
+def _label_values(model: LabelModel, a: str) -> Floats:
     """Return what a document labelled `a` counts on average, and one with the other label.
 
     A document that is truly of group `a` counts 1, and one of the other group −1.
@@ -133,8 +134,11 @@ def _values(model: LabelModel, a: str) -> Floats:
     return np.array([values[first], values[1 - first]])
 
 
-def _scale(values: Floats, estimand: Estimand) -> LabelScale:
-    """Return how the corrected answer follows from the observed one; `values` are of `_values`."""
+def _label_scale(values: Floats, estimand: Estimand) -> LabelScale:
+    """Return how the corrected answer follows from the observed one.
+
+    `values` are those of `_label_values`.
+    """
     value_a, value_b = values.tolist()
     # Both groups' shares of the first ranks add up to 1. What other answers sum for both groups
     # adds up to 0, since it is a share of the first ranks minus a share of the list.
@@ -144,10 +148,10 @@ def _scale(values: Floats, estimand: Estimand) -> LabelScale:
 
 def _corrected_effect(effect: Effect, model: LabelModel) -> Effect:
     """Correct one answer, and widen its interval by the error of the rates."""
-    values = _values(model, effect.a)
+    values = _label_values(model, effect.a)
     scaled = replace(
-        _scale(values, effect.estimand).corrected_effect(effect),
-        details={**effect.details, **_shares(effect, *values.tolist())},
+        _label_scale(values, effect.estimand).corrected_effect(effect),
+        details={**effect.details, **_corrected_shares(effect, *values.tolist())},
     )
     # What each group holds more than at the neutral value, or less: half of the answer's distance.
     half_distance = (effect.value - effect.neutral) / 2
@@ -161,7 +165,7 @@ def _corrected_effect(effect: Effect, model: LabelModel) -> Effect:
     return widened_effect(scaled, observed, parts, model)
 
 
-def _shares(effect: Effect, value_a: float, value_b: float) -> dict[str, float]:
+def _corrected_shares(effect: Effect, value_a: float, value_b: float) -> dict[str, float]:
     """Return the corrected details of an effect that are shares of both groups.
 
     These are the difference of both shares of the collection, or each share of the lists.
@@ -183,7 +187,7 @@ def _corrected_answers(audit: Audit, model: LabelModel) -> Iterator[QueryAnswers
     for answer in audit.query_answers:
         if not _needs_no_documents(audit, answer.estimand):
             continue
-        scale = _scale(_values(model, answer.a), answer.estimand)
+        scale = _label_scale(_label_values(model, answer.a), answer.estimand)
         numerator = scale.stretch * answer.numerator + scale.move * answer.denominator
         yield replace(answer, numerator=numerator)
 
@@ -204,7 +208,7 @@ def _corrected_contributions(audit: Audit, model: LabelModel) -> Contributions |
     for key, clusters in audit.contributions.answers.items():
         _run, notation, a, _b = key
         if notation in corrected:
-            value_a, value_b = _values(model, a)
+            value_a, value_b = _label_values(model, a)
             stretch = (value_a - value_b) / 2  # 1/J
             answers[key] = clusters._replace(total=stretch * clusters.total)
     return replace(audit.contributions, answers=answers)

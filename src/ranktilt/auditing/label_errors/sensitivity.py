@@ -1,4 +1,8 @@
-"""How much more often labels must err in the first ranks than below to explain a finding away."""
+"""How much more often labels must err in the first ranks than below to explain a finding away.
+
+A *finding* is an answer that favours a group. Nobody can say whether labels err more often in the
+first ranks than elsewhere, so the audit says how much more often they would have to.
+"""
 
 from __future__ import annotations
 

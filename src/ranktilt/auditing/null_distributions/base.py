@@ -1,8 +1,9 @@
 """The null distribution of one answer, and the labels that are drawn for it.
 
-The label of a document is its group. The null distribution is the values that an answer has when
-labels are drawn at random: its median is the neutral value of groups that are no twins, and the
-range of its middle 95 % is the *random band*.
+The *label* of a document is its group. The null distribution is the values that an answer has when
+labels are drawn at random. Its median is the neutral value of groups that are no twins, and the
+range of its middle 95 % is the *random band*. *Twins* are two versions of one document, one in each
+group. An *origin* is a document with all its versions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.judged_run import Judgments
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.parallel.memory_limits import memory_limit
 from ranktilt.progress import report
@@ -25,7 +26,10 @@ from ranktilt.statistics.two_way import Clusters, sums
 DrawnLabels = npt.NDArray[np.int8]
 """Index of the group of each document in each draw, of shape (draws, documents); −1 for none."""
 SHUFFLES = 1000
-"""Usual number of shuffles for a p; `shuffle_count` asks for more if there are many tests."""
+"""Fewest shuffles; `shuffle_count` asks for more if there are many tests.
+
+The ends of the random band are then the 25th smallest and the 25th largest value.
+"""
 MOST_LABELS = 1 << 20
 """Most labels to draw at a time, so that memory does not grow with the number of draws."""
 _LABELS_PER_BLOCK = 1 << 18
@@ -80,14 +84,15 @@ class NullDistribution(NamedTuple):
 
 
 class LabelEffects(NamedTuple):
-    """What each document's label adds to an answer, and which labels one draw decides."""
+    """What each document's label adds to an answer, and which labels are drawn together."""
 
     clusters: Clusters
     """Effect of each document's label in each query, minus the effect of a mean label."""
     draw_number: Ints
-    """Number of the draw that decides the label of each row of `clusters`.
+    """Number of the random draw that decides the label of each row of `clusters`.
 
-    Rows with equal numbers get their label from the same draw.
+    Rows with equal numbers always get the same label. If labels are shuffled list by list, every
+    row has its own number, although a document may have several rows.
     """
 
     @property
@@ -95,10 +100,12 @@ class LabelEffects(NamedTuple):
         """Factor by which an answer varies more if a document has one label in all lists.
 
         Random labels are often drawn for each list separately, although a document has the same
-        label in all of them. With c for the totals of `clusters`, the variance of the answer is in
-        proportion to ``Σ_draw (Σ c)²`` under labels drawn this way, and to ``Σ_origin (Σ c)²``
-        under labels of whole origins. The factor is the square root of the second over the first,
-        and at least 1.
+        label in all of them. Then the draws vary too little: what a document gains in one list by
+        a random label it may lose in the next.
+
+        With c for the totals of `clusters`, the variance of the answer is in proportion to
+        ``Σ_draw (Σ c)²`` under labels drawn this way, and to ``Σ_origin (Σ c)²`` if each origin has
+        one label. The factor is the square root of the second over the first, and at least 1.
         """
         total = self.clusters.total
         by_draw = float((sums(self.draw_number, total) ** 2).sum())
@@ -110,7 +117,8 @@ def shuffle_count(tests: int) -> int:
     """Return how many shuffles a table with this number of tests needs.
 
     With n shuffles no p is below 2 / (1 + n), and a correction for several tests multiplies it by
-    up to `tests`. With 50 shuffles for each test, the smallest corrected p stays below 0.05.
+    up to `tests`. With 50 shuffles for each test, the smallest corrected p is 2 · tests / (1 + 50 ·
+    tests), which is below .05.
     """
     return max(SHUFFLES, 50 * tests)
 

@@ -15,7 +15,8 @@ from itertools import chain
 
 import numpy as np
 
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, deepest
+from ranktilt.auditing.judged_run import JudgedRun, deepest
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.base import (
     MOST_LABELS,
     DrawnLabels,
@@ -51,10 +52,11 @@ def judged_labels(
 
     For a document of a it is ``(y − mean y of the other documents) / ideal``, for a document of b
     the negative. ``y`` is what the document adds to its group's total: 0 if it is not retrieved.
-    ``ideal`` is the total of the group's best ranking.
+    ``ideal`` is the total of the group's best ranking. The mean is subtracted because random labels
+    exchange documents with each other: only the difference from the others matters.
 
-    Measures that are not sums over documents (RR) are taken as linear in the labels; one factor for
-    all documents brings them to the scale of the means.
+    RR is not a sum over documents. It is approximated by one, and then multiplied by one factor, so
+    that both groups' sums are right together.
 
     `groups` are the indexes of a and b, `sample` holds both groups' values of each query, and
     `origins` has the number of each document's origin, by row.
@@ -66,7 +68,7 @@ def judged_labels(
     query, is_first = judgments.query[counted], judgments.group[counted] == groups[0]
     query_count = len(judgments.queries)
     both = Judged(query=query, grade=judgments.grade[counted], n_queries=query_count)
-    added = _added(judged_run, measure, is_counted, both)[counted]
+    added = _added_by_judgments(judged_run, measure, is_counted, both)[counted]
 
     # `added` is a share of the ideal of both groups together; a group's value is divided by the
     # ideal of that group alone.
@@ -94,7 +96,9 @@ def judged_labels(
     return LabelEffects(clusters=clusters, draw_number=judgments.first_of_equal[counted])
 
 
-def _added(judged_run: JudgedRun, measure: Measure, is_counted: Bools, both: Judged) -> Floats:
+def _added_by_judgments(
+    judged_run: JudgedRun, measure: Measure, is_counted: Bools, both: Judged
+) -> Floats:
     """Return what each judgment adds to its query's value, as if both groups were one group.
 
     `is_counted` says which judgments are of the two groups and count, and `both` are these. A
@@ -174,36 +178,75 @@ def exchange_p(
         totals = sample.clusters.origin_totals
         exchanged = exchanged_sums(totals, draws=options.resamples, seed=seed)
         return shuffle_p(float(totals.sum()), exchanged)
-    # Other measures are computed anew from the ranking in each draw.
-    judgments = judged_run.judgments
-    ranking, keep = judged_run.ranking.head(measure.cutoff)
-    entry_judgment = judged_run.judgment[keep]
-    is_counted = (entry_judgment >= 0) & np.isin(judgments.group[entry_judgment], groups)
-    is_counted &= sample.mask[ranking.query]
-    # A document that is not retrieved adds 0 whatever its label.
-    retrieved = np.unique(entry_judgment[is_counted])
-    query = np.unique(judgments.query[retrieved], return_inverse=True)[1]
-    pool = RelevantDocuments(query=query, grade=judgments.grade[retrieved])
-    pool_position = _positions_in(retrieved, len(judgments.query))
-    entry_position = pool_position[entry_judgment]
-    relevant = RelevantBlocks.from_ranking(pool, [measure], ranking, entry_position)
-    is_first = (judgments.group[retrieved] == groups[0])[:, None]
-    origin = np.unique(origins[judgments.row[retrieved]], return_inverse=True)[1]
-    origin_count = int(origin.max(initial=-1)) + 1
-    rng = np.random.default_rng(seed)
-    null: list[Floats] = []
-    for start, stop in blocks(options.resamples, len(retrieved), MOST_LABELS):
-        size = origin_count, stop - start
-        is_exchanged = rng.integers(0, 2, size=size, dtype=np.int8)[origin] == 1
-        is_first_in_draw = is_first != is_exchanged
-        null.append(_difference(relevant, is_first_in_draw.astype(np.float64)))
-    drawn = np.concatenate(null)
-    observed = float(_difference(relevant, is_first.astype(np.float64))[0])
+    twins = _RetrievedTwins.from_run(judged_run, measure, groups, sample, origins=origins)
+    null = twins.exchanged_differences(draws=options.resamples, seed=seed)
     # A draw and the one that exchanges all other origins are equally likely and of opposite sign.
-    return shuffle_p(observed, np.concatenate([drawn, -drawn]))
+    return shuffle_p(twins.observed_difference, np.concatenate([null, -null]))
 
 
-def _difference(relevant: RelevantBlocks, is_first: Floats) -> Floats:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _RetrievedTwins:
+    """The relevant documents of two groups of twins that a run retrieves within the cutoff.
+
+    A document that is not retrieved adds 0 to a measure whatever its label.
+    """
+
+    relevant: RelevantBlocks
+    """The documents in their tie blocks, of which measures are computed."""
+    is_first: Bools
+    """Whether each document is of the first group, a column of shape (n_documents, 1)."""
+    origin: Ints
+    """Number of each document's origin, from 0 without gaps."""
+
+    @classmethod
+    def from_run(
+        cls,
+        judged_run: JudgedRun,
+        measure: Measure,
+        groups: tuple[int, int],
+        sample: Sample,
+        *,
+        origins: Ints,
+    ) -> _RetrievedTwins:
+        """Collect the documents; the parameters are those of `exchange_p`."""
+        judgments = judged_run.judgments
+        ranking, keep = judged_run.ranking.head(measure.cutoff)
+        entry_judgment = judged_run.judgment[keep]
+        is_counted = (entry_judgment >= 0) & np.isin(judgments.group[entry_judgment], groups)
+        is_counted &= sample.mask[ranking.query]
+        retrieved = np.unique(entry_judgment[is_counted])
+        query = np.unique(judgments.query[retrieved], return_inverse=True)[1]
+        pool = RelevantDocuments(query=query, grade=judgments.grade[retrieved])
+        pool_position = _positions_in(retrieved, len(judgments.query))
+        entry_position = pool_position[entry_judgment]
+        return cls(
+            relevant=RelevantBlocks.from_ranking(pool, [measure], ranking, entry_position),
+            is_first=(judgments.group[retrieved] == groups[0])[:, None],
+            origin=np.unique(origins[judgments.row[retrieved]], return_inverse=True)[1],
+        )
+
+    @property
+    def observed_difference(self) -> float:
+        """``M_a − M_b`` with the labels as they are, summed over the queries."""
+        return float(_differences_by_draw(self.relevant, self.is_first.astype(np.float64))[0])
+
+    def exchanged_differences(self, *, draws: int, seed: list[int]) -> Floats:
+        """Return ``M_a − M_b`` in many draws, each with the labels of random origins exchanged.
+
+        The measure is computed anew from the ranking in each draw.
+        """
+        origin_count = int(self.origin.max(initial=-1)) + 1
+        rng = np.random.default_rng(seed)
+        differences: list[Floats] = []
+        for start, stop in blocks(draws, len(self.is_first), MOST_LABELS):
+            size = origin_count, stop - start
+            is_exchanged = rng.integers(0, 2, size=size, dtype=np.int8)[self.origin] == 1
+            is_first_in_draw = (self.is_first != is_exchanged).astype(np.float64)
+            differences.append(_differences_by_draw(self.relevant, is_first_in_draw))
+        return np.concatenate(differences)
+
+
+def _differences_by_draw(relevant: RelevantBlocks, is_first: Floats) -> Floats:
     """Sum ``M_a − M_b`` over the queries, draw by draw.
 
     `is_first` is 1 where a draw puts a document in a, and 0 where it puts it in b. Its shape is
@@ -282,7 +325,7 @@ def _deltas_of_batch(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ShuffledGroups:
-    """Members of each group under a block of shuffles, by the group's index."""
+    """Which documents are in each group under a block of shuffles, by the group's index."""
 
     is_member: Mapping[int, Floats]
     """1 for each document of `_Group.judgment` that a shuffle puts in the group, else 0.
@@ -313,9 +356,10 @@ def _ranked_groups(
     measures: Sequence[Measure],
     deltas_by_task: Sequence[Floats],
 ) -> list[_RankedGroups]:
-    """Collect the tasks of each run, so that each of its groups is summed once for all pairs.
+    """Collect the tasks of each run.
 
-    The results will be written in `deltas_by_task`.
+    A group may be in several pairs of a run; its totals are then computed once for all of them. The
+    results will be written in `deltas_by_task`.
     """
     shared_queries = {}
     for task in tasks:
@@ -359,13 +403,17 @@ class _RankedGroups:
     def fill(self, block: slice, shuffled: _ShuffledGroups) -> None:
         """Write Relative Δ of every pair under a block of shuffles in `_RankedPair.deltas`."""
         values = {
-            index: _values(retrieved.totals(shuffled.is_member[index]), shuffled.ideal[index])
+            index: _shares_of_ideal(
+                retrieved.totals(shuffled.is_member[index]), shuffled.ideal[index]
+            )
             for index, retrieved in self.blocks.items()
         }
         for pair in self.pairs:
             a, b = pair.groups
             queries_a, queries_b = pair.shared_queries
-            pair.deltas[:, block] = _delta(values[a][:, queries_a], values[b][:, queries_b])
+            pair.deltas[:, block] = _deltas_by_draw(
+                values[a][:, queries_a], values[b][:, queries_b]
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -412,7 +460,7 @@ class _Group:
         return RelevantBlocks.from_ranking(self.pool, measures, ranking, entry_position)
 
 
-def _values(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:
+def _shares_of_ideal(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:
     """Divide each query's total by the total of its best ranking.
 
     Both are a list by measure. Returns an array of shape (n_measures, n_queries, draws); NaN if a
@@ -423,7 +471,7 @@ def _values(totals: Sequence[Floats], ideal_totals: Sequence[Floats]) -> Floats:
         return total / ideal
 
 
-def _delta(a: Floats, b: Floats) -> Floats:
+def _deltas_by_draw(a: Floats, b: Floats) -> Floats:
     """Compute Relative Δ of two groups' values; the result has the shape (n_measures, draws).
 
     `a` and `b` have the shape (n_measures, n_queries, draws). Only queries that both groups have
@@ -432,7 +480,7 @@ def _delta(a: Floats, b: Floats) -> Floats:
     # NumPy adds up a single column in another order than several, and a shuffle's last digits
     # would depend on the size of its block. So a single column is computed twice.
     if a.shape[-1] == 1:
-        return _delta(np.repeat(a, 2, axis=-1), np.repeat(b, 2, axis=-1))[:, :1]
+        return _deltas_by_draw(np.repeat(a, 2, axis=-1), np.repeat(b, 2, axis=-1))[:, :1]
     is_counted = ~(np.isnan(a) | np.isnan(b))
     count = np.maximum(is_counted.sum(axis=1), 1)
     mean_a = np.where(is_counted, a, 0.0).sum(axis=1) / count

@@ -1,6 +1,10 @@
 """Answers about whole lists under random labels, or with documents in random order.
 
-An entry is one document in the list of one query; its label is the group of the document.
+An *entry* is one document in the list of one query; its *label* is the group of the document.
+
+`shuffled_in_lists` shuffles labels within each list, for questions about two groups, such as
+Share@k. `null_attention` shuffles the documents of each list, for questions about all groups
+together, such as AWRF.
 """
 
 from __future__ import annotations

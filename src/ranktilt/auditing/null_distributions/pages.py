@@ -1,7 +1,12 @@
 """Shares of the first ranks under random labels; a document has the same label in all lists.
 
 A *page* is the first ranks of every list of a run, down to the estimand's cutoff. NDSR is the share
-of these ranks that a group's documents hold, with a higher weight for higher ranks.
+of these ranks that a group's documents hold, with a higher weight for higher ranks; ΔNDSR is the
+difference between two groups. The *label* of a document is its group.
+
+Relevant documents rank higher than others, and one group may have more of them. So labels of
+relevant documents are shuffled apart from all others: `share_bands` draws both. `page_labels` lists
+what each label adds, by a formula instead of draws.
 """
 
 from __future__ import annotations
@@ -14,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.base import MOST_LABELS, LabelEffects, Shuffles
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Floats, Ints, Ranking
@@ -221,13 +227,15 @@ def page_labels(
 ) -> LabelEffects:
     """List what labels add to a difference of shares, if they are drawn as in `share_bands`.
 
-    What a label adds is the product of two deviations from a mean: of the document's sign, and of
-    its share. For a relevant document, the means are those of its query's relevant documents. For
-    any other, they are those of its stratum of the collection, in all queries. Documents that no
-    list has in its first ranks hold less than the mean share; this difference belongs to no query.
+    The difference of shares is Σ sign · share over documents, with the sign of a document's group.
+    If labels are shuffled among some documents, a label adds (sign − mean sign) · (share − mean
+    share), with the means over these documents. For a relevant document, they are its query's
+    relevant documents. For any other, they are its stratum of the collection (`strata`), and shares
+    are those in all queries together. Documents that are on no page have a share of 0, which is
+    below the mean; what they add belongs to no query.
 
-    `signs` has a number for each document, by row; the difference is Σ sign · share. `origins` has
-    the number of each document's origin.
+    `signs` has a number for each document, by row, and `origins` the number of its origin, which is
+    the document with all its versions.
     """
     judged = _judged_labels(judged_run, page, signs)
     unjudged = _unjudged_labels(judged_run, page, signs, groups)
@@ -274,8 +282,10 @@ def _unjudged_labels(
 ) -> Clusters:
     """List what labels of all other documents add; `Clusters.origin` is the document's row.
 
-    The first rows of the result are documents in the first ranks of a query. The last rows belong
-    to no query (−1), and hold every document of a stratum once: they take the mean share off.
+    (sign − mean sign) · (share − mean share) is computed as two products. The first rows of the
+    result are (sign − mean sign) · share of each document on the page of a query. The last rows
+    belong to no query (−1): they take (sign − mean sign) · mean share off, once for every document
+    of a stratum.
     """
     is_unjudged = (page.judgment < 0) & page.is_counted
     is_unjudged[is_unjudged] = groups.code[page.row[is_unjudged]] >= 0

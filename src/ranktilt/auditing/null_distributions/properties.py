@@ -52,7 +52,7 @@ def property_sample(
         b=group_b,
         numerator=np.where(is_known, answers, 0.0),
         denominator=is_known.astype(np.float64),
-        parts={"mean_first": first, "mean_list": list_mean},
+        details={"mean_first": first, "mean_list": list_mean},
         twins=False,
         clusters=effects.clusters,
         distinct=judged_run.distinct,

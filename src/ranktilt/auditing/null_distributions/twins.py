@@ -1,8 +1,9 @@
 """Twins under exchanged labels.
 
-Twins are two versions of one document, a version of each of two groups. The document that they are
-versions of is their origin. If the groups did not matter, the labels of both versions could be
-exchanged; an exchange holds for all lists in which the two versions occur.
+*Twins* are two versions of one document, a version of each of two groups. The document that they
+are versions of is their *origin*; a *label* says which group a version is in. If the groups did not
+matter, the labels of both versions could be exchanged, and answers would be as large as before. An
+exchange holds for all lists in which the two versions occur.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.null_distributions.base import NullDistribution
 from ranktilt.auditing.null_distributions.pages import Signs
 from ranktilt.auditing.significance import InferenceOptions, Sample

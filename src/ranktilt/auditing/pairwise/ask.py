@@ -1,4 +1,9 @@
-"""Ask a language model which document of each pair is more relevant, in both orders."""
+"""Ask a language model which document of each pair is more relevant, in both orders.
+
+A *pair* is a document of the protected group, whose treatment is examined, and an unprotected one.
+A model may choose by the position of a document in the prompt; so each pair is shown both ways
+round. A *reading* is what was understood of the model's answer.
+"""
 
 from __future__ import annotations
 

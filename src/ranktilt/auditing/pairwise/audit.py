@@ -1,7 +1,9 @@
 """Audit a language model by its choices between two documents, with intervals and tests.
 
-The choices are counted for each *kind* of pairs: both documents are relevant to the query, or
-neither. A protected document's *half lead* is half its choices minus half those of the other one.
+A model is shown pairs of a document of the *protected* group, whose treatment is examined, and one
+of all others. The choices are counted for each *kind* of pairs: both documents are relevant to the
+query, or neither. The *preference* is the share of the decisions for the protected document. A
+protected document's *half lead* is half its choices minus half those of the other one.
 """
 
 from __future__ import annotations

@@ -28,7 +28,10 @@ from ranktilt.statistics.variation import Variation, choice_variation
 EVEN = 0.5
 """Share that favours nobody, and that shows no position bias."""
 MOST_POSITION_BIAS = 0.2
-"""Distance of the position bias from one half above which there is a warning."""
+"""Distance of the position bias from one half above which there is a warning.
+
+So there is one if more than 70 % of the answers choose the document shown first, or less than 30 %.
+"""
 COUNT_RULES = ("both-agree", "each")
 """Rules of counting: a pair if the answers in both orders agree, or each answer separately."""
 

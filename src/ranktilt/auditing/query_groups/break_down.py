@@ -1,8 +1,10 @@
 """Break an audit down by groups of queries: the same questions on each group alone, and tests.
 
-Each group is audited by itself, so that its values, its neutral value and its intervals are those
-of an audit of these queries alone. Whether groups differ is tested on the values per query of the
-whole audit. A *tilt* is an answer that favours a group of documents.
+There are two sorts of groups here: groups of queries, such as topics, and the groups of documents
+that an audit compares. Each group of queries is audited by itself, so that its values, its neutral
+value (which favours no documents) and its intervals are those of an audit of these queries alone.
+Whether groups differ is tested on the values per query of the whole audit. A *tilt* is an answer
+that favours a group of documents. A *sample* holds the values per query behind one answer.
 """
 
 from __future__ import annotations
@@ -124,7 +126,7 @@ def _infer_alone(inputs: AuditInputs, queries: Sequence[str]) -> Inferences | No
 
     Returns None if these queries cannot answer, for example without relevant documents.
     """
-    questions = [*inputs.measures, *inputs.questions]
+    questions = [*inputs.measures, *inputs.card_questions]
     options = replace(inputs.options, primary=inputs.primary, card=False, by_query=None)
     collection = inputs.collection.only_queries(queries)
     try:

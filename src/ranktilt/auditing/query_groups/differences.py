@@ -1,7 +1,9 @@
 """Test whether groups of queries differ, from the values per query behind an answer.
 
-The *score* of a query is what it adds to the answer: how far it pulls the answer away from its
-value. If groups do not differ, the scores of each group have a mean of 0.
+The *score* of a query is how far it pulls the answer away from its value. If groups of queries do
+not differ, the scores of each group have a mean of 0. So the tests ask whether the means of scores
+differ (`statistics.group_differences`). A *cell* is one document under one query; its *residual* is
+the part that the document has in the query's score.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ def grouped_scores(
         _, first = np.unique(sample.distinct[counted], return_index=True)
         counted = counted[first]
     group = groups.codes_of(queries)[counted]
-    shift = _shift(influence.query_weight, group, effects_alone)
+    shift = _neutral_shift(influence.query_weight, group, effects_alone)
     # A cell is one document under one query; some cells belong to no query (−1).
     has_query = influence.query >= 0
     cell_shift = np.where(has_query, shift[np.where(has_query, influence.query, 0)], 0.0)
@@ -110,7 +112,7 @@ def grouped_scores(
     )
 
 
-def _shift(weight: Floats, group: Ints, effects_alone: Mapping[int, Effect]) -> Floats:
+def _neutral_shift(weight: Floats, group: Ints, effects_alone: Mapping[int, Effect]) -> Floats:
     """Return the neutral value of each query's group, minus their mean over queries."""
     neutral_values = {index: effect.neutral for index, effect in effects_alone.items()}
     query_neutral = np.array([neutral_values.get(index, np.nan) for index in group.tolist()])

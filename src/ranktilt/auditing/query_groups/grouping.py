@@ -1,4 +1,8 @@
-"""Group queries by a column, by bins of its numbers, or by a file: what ``--by-query`` names."""
+"""Group queries by a column, by bins of its numbers, or by a file: what ``--by-query`` names.
+
+`read_query_groups` reads the option. A column of the queries, such as ``topic``, makes a group of
+each value; ``year:3`` makes three bins of numbers; a file has ids of queries with a column.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +141,7 @@ def _only_column(path: str, frame: pl.DataFrame) -> str:
 
 def _check_column(text: str, table: pl.DataFrame, document_columns: NameCollection[str]) -> None:
     """Refuse a text that names no column of the queries, nor their lengths."""
-    columns = _columns(table)
+    columns = _groupable_columns(table)
     column = _without_bins(text, columns)
     has_texts = "text" in table.columns and bool((table["text"] != "").any())
     if column in columns or (column == LENGTH != text and has_texts):
@@ -158,7 +162,7 @@ def _check_column(text: str, table: pl.DataFrame, document_columns: NameCollecti
     raise UserError(f"{error}; a file can be named too: {OPTION} FILE:COLUMN")
 
 
-def _columns(table: pl.DataFrame) -> list[str]:
+def _groupable_columns(table: pl.DataFrame) -> list[str]:
     """Return the columns to group queries by; binary columns hold raw JSON, and are left out."""
     return [
         name

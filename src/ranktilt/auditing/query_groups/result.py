@@ -1,7 +1,9 @@
 """What an audit says of groups of queries: each answer by group, and whether the groups differ.
 
-A question is an estimand about two groups of documents, written in its notation. An answer's
-distance from its neutral value, which favours neither group, is a *tilt*.
+There are groups of queries, such as topics, and the two groups of documents, *a* and *b*, that an
+answer compares. A *question* is an estimand about two groups of documents, written in its notation.
+An answer's distance from its neutral value, which favours neither group, is a *tilt*. *Noise* is
+what would be different with other documents, or in another repeat of the run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Average the repeats of one engine within each query, before any statistics.
 
-A repeat is one of several rankings of the same queries. Repeats are no further queries: they only
-make the value of a query less random. So the bootstrap, the two-way variance and p see one row for
-each query, as for a single run. A *sample* holds the values per query (numerator and denominator)
-behind one answer.
+A *repeat* is one of several rankings of the same queries. Repeats are no further queries: they only
+make the value of a query less random. So the bootstrap, the error and p see one row for each query,
+as for a single run. A *sample* holds the values per query (numerator and denominator) behind one
+answer; its *clusters* are what each document adds to it.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ def average_defined(values: Floats) -> Floats:
 
 def _average(repeats: Sequence[Sample]) -> Sample:
     """Average the samples of one answer."""
-    shares = _shares(repeats)
+    shares = _weights_of_repeats(repeats)
     numerators = [sample.numerator for sample in repeats]
     denominators = [sample.denominator for sample in repeats]
     return replace(
         repeats[0],
-        numerator=_mean(repeats, numerators, shares),
-        denominator=_mean(repeats, denominators, shares),
-        parts=_mean_parts(repeats),
+        numerator=_mean_where_counted(repeats, numerators, shares),
+        denominator=_mean_where_counted(repeats, denominators, shares),
+        details=_mean_details(repeats),
         null=_mean_null([sample.null for sample in repeats]),
         clusters=_mean_clusters(repeats, shares),
         distinct=shared_numbering([sample.distinct for sample in repeats]),
     )
 
 
-def _shares(repeats: Sequence[Sample]) -> Floats:
+def _weights_of_repeats(repeats: Sequence[Sample]) -> Floats:
     """Return the weight of each repeat in the mean of each query, of shape (n_repeats, n_queries).
 
     The repeats in which a query counts have equal weights, the others 0. For a query that counts in
@@ -80,7 +80,9 @@ def _shares(repeats: Sequence[Sample]) -> Floats:
     return np.where(total > 0, is_counted / np.maximum(total, 1), 1 / len(repeats))
 
 
-def _mean(repeats: Sequence[Sample], columns: Sequence[Floats], shares: Floats) -> Floats:
+def _mean_where_counted(
+    repeats: Sequence[Sample], columns: Sequence[Floats], shares: Floats
+) -> Floats:
     """Return the mean of a column over the repeats in which a query counts.
 
     A query that counts in no repeat has its value in the first one, which does not count in the
@@ -93,11 +95,11 @@ def _mean(repeats: Sequence[Sample], columns: Sequence[Floats], shares: Floats) 
     return means
 
 
-def _mean_parts(repeats: Sequence[Sample]) -> dict[str, float]:
-    """Return the mean of each further count over the repeats, which may be no whole number."""
+def _mean_details(repeats: Sequence[Sample]) -> dict[str, float]:
+    """Return the mean of each detail over the repeats, which may be no whole number."""
     means = {}
-    for name in repeats[0].parts:
-        numbers = [sample.parts.get(name, np.nan) for sample in repeats]
+    for name in repeats[0].details:
+        numbers = [sample.details.get(name, np.nan) for sample in repeats]
         means[name] = float(average_defined(np.array(numbers)))
     return means
 

@@ -1,9 +1,13 @@
 """Split the error of each answer of an engine into the parts of queries, documents and repeats.
 
-A repeat is one of several rankings of the same queries by an engine whose answers are random. The
+A *repeat* is one of several rankings of the same queries by an engine whose answers are random. The
 analysis of variance (ANOVA) of a table queries × repeats tells how much repeats differ; from that
-follows the error with more repeats. The table has the *residual* of each query, which is how far
-the query pulls the answer away from its value: ``numerator − ratio · denominator`` for a ratio.
+follows the error with more repeats. So a user learns whether to ask the engine more often, or to
+ask it more queries.
+
+The table has the *residual* of each query, which is how far the query pulls the answer away from
+its value: ``numerator − ratio · denominator`` for a ratio. A *sample* holds the values per query
+behind one answer.
 """
 
 from __future__ import annotations
@@ -94,9 +98,10 @@ class RepeatComponents:
     is_decided: bool = False
     """Whether the verdict is not inconclusive with the present repeats."""
     least_repeats: int | None = None
-    """Smallest number of repeats with which the present value would be decided.
+    """Smallest number of repeats with which the verdict would not be inconclusive any more.
 
-    None if no number up to `MOST_REPEATS` would do, or if there is no verdict.
+    The value of the answer is taken to stay as it is. None if no number up to 1,000 would do, or if
+    the question has no verdict.
     """
 
     @property
@@ -161,7 +166,7 @@ def effectiveness_components(run: str, measure: Measure, values: Floats) -> Repe
     split = _ErrorSplit(
         error=math.sqrt(squared_error),
         of_queries=1.0,
-        of_repeats=_share(anova.residual, anova.mean_square_queries),
+        of_repeats=_clipped_share(anova.residual, anova.mean_square_queries),
         present=anova.repeats,
     )
     return RepeatComponents(
@@ -189,11 +194,11 @@ def _answer_components(
     if not variance.of_both > 0:
         return None
     label_share = _label_share(effect)
-    query_share = _share(variance.of_queries, variance.of_both) * (1 - label_share)
+    query_share = _clipped_share(variance.of_queries, variance.of_both) * (1 - label_share)
     split = _ErrorSplit(
         error=effect.error,
         of_queries=query_share,
-        of_repeats=query_share * _share(anova.residual, anova.mean_square_queries),
+        of_repeats=query_share * _clipped_share(anova.residual, anova.mean_square_queries),
         of_labels=label_share,
         present=anova.repeats,
     )
@@ -228,10 +233,10 @@ def _label_share(effect: Effect) -> float:
     """Return the share of the squared error that comes from uncertain rates of label errors."""
     if effect.observed is None:
         return 0.0
-    return _share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
+    return _clipped_share(sum(part**2 for part in effect.observed.error_parts), effect.error**2)
 
 
-def _share(part: float, total: float) -> float:
+def _clipped_share(part: float, total: float) -> float:
     """Return a part as a share of a total, 0 to 1; 0 if the total is not above 0."""
     return min(part / total, 1.0) if total > 0 else 0.0
 
@@ -362,12 +367,12 @@ def _with_error_factor(effect: Effect, factor: float) -> Effect:
     """Return an answer of the same value with an error that is `factor` times as large."""
     p = p_with_scaled_error(effect.p, factor, effect.sample)
     # The correction for several tests is taken to multiply p by the same number as before.
-    tests = effect.p_corrected / effect.p if effect.p > 0 else 1.0
+    correction_factor = effect.p_corrected / effect.p if effect.p > 0 else 1.0
     return replace(
         effect,
         low=effect.value - factor * (effect.value - effect.low),
         high=effect.value + factor * (effect.high - effect.value),
         error=factor * effect.error,
         p=p,
-        p_corrected=min(p * tests, 1.0),
+        p_corrected=min(p * correction_factor, 1.0),
     )

@@ -1,7 +1,8 @@
 """What an audit's result holds of runs with repeats: means of their values, and notes.
 
-A repeat is one of several rankings of the same queries by one ranker. A run with repeats has a
-judged run for each of them, under the run's name.
+A *repeat* is one of several rankings of the same queries by one ranker. A *judged run* is a ranking
+that is aligned with judgments of relevance. A run with repeats has a judged run for each of them,
+all under the run's name; without repeats, it has one.
 """
 
 from __future__ import annotations

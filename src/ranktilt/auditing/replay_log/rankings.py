@@ -4,6 +4,9 @@ A *log* holds the calls of an LLM ranker. A *call* shows a window of a query's l
 passages numbered from [1], and the answer orders the window. Published code writes the new order
 into the list, and the next call shows the next window of it. Here the answers are read in three
 ways (published, model, strict), and each way has its own list; see `ReplayedRankings`.
+
+The calls were made while the published list was built. So the published list says which documents a
+window shows, also for the other two lists.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Split the measures of a published run into the parts of input order, model and parser.
 
-A log holds the calls of an LLM ranker. The published run is what published code made from its
-answers; the *parser* is what in that code reads an answer. A *part*, such as that of the model, is
-the difference between two of the log's runs; `PARTS` names them.
+A log holds the calls of an LLM ranker: prompts that show passages, and the model's answers. The
+*published* run is what published code made from the answers; the *parser* is what in that code
+reads an answer. Passages that an answer does not rank keep the order in which they were shown, so a
+published run owes its measures to that order, to the model and to the parser. A *part*, such as
+that of the model, is the difference between two of the log's runs; `PARTS` names them.
 """
 
 from __future__ import annotations
@@ -14,22 +16,22 @@ from dataclasses import dataclass, replace
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.card import group_samples
+from ranktilt.auditing.comparison.changes import (
+    ChangeTask,
+    contrast_changes,
+    contrast_task,
+    mean_changes,
+)
 from ranktilt.auditing.comparison.match import match
 from ranktilt.auditing.comparison.tasks import change_tasks
 from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.judged_run import JudgedRun, Judgments
+from ranktilt.auditing.judged_run import JudgedRun
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.replay_log.result import INPUT, PARTS, AnswerExample, ReplayedLog
 from ranktilt.auditing.replay_log.runs import LogRuns
-from ranktilt.auditing.significance import (
-    ChangeTask,
-    Sample,
-    contrast_changes,
-    contrast_task,
-    correct_p_values,
-    mean_changes,
-)
+from ranktilt.auditing.significance import Sample, correct_p_values
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered

@@ -1,7 +1,8 @@
 """The runs of a log: the input order, the model's order, the published and the strict order.
 
-A log holds the calls of an LLM ranker, each of which shows some candidates of a query (the
-*passages*) and asks the model to rank them.
+A *log* holds the calls of an LLM ranker, each of which shows some candidates of a query (the
+*passages*) and asks the model to rank them. The *strict* order shuffles passages that no answer
+ranks, so that they do not profit from their place in the input.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
         STRICT: rankings.strict,
     }
     runs = {
-        name: _run(name, lists, orders_of_run, rankings.called, log=str(log))
+        name: _run_from_orders(name, lists, orders_of_run, rankings.called, log=str(log))
         for name, orders_of_run in orders.items()
     }
     return LogRuns(file=str(log), calls=calls, rankings=rankings, runs=runs)
@@ -129,7 +130,7 @@ def _prompt_texts(title: str, text: str) -> tuple[str, ...]:
     return (text,) if text else ()
 
 
-def _run(
+def _run_from_orders(
     name: str,
     lists: CandidateTexts,
     orders: Sequence[Sequence[int]],

@@ -42,7 +42,7 @@ from ranktilt.explaining.factors.result import (
     FactorEffects,
     SourceEffect,
 )
-from ranktilt.statistics.fixed_effects import centred_within
+from ranktilt.statistics.regression.fixed_effects import centred_within
 
 _FEWEST = 10
 """Fewest queries, and fewest documents, for a test."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.auditing.array_text import (
+from ranktilt.auditing.storage.array_text import (
     array_of_text,
     names_of_text,
     text_of_array,

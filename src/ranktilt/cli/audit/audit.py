@@ -27,8 +27,8 @@ from ranktilt.data.files import write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.source_audits import SourceAudits
-    from ranktilt.auditing.sources_apart import SourcesApart
+    from ranktilt.auditing.sources.source_audits import SourceAudits
+    from ranktilt.auditing.sources.sources_apart import SourcesApart
     from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
     from ranktilt.rankers.base import Ranker
@@ -193,7 +193,7 @@ def _audit_sources(
     output: AuditOutput,
 ) -> None:
     """Audit each source, ranked with the reference alone, and deliver all audits as one result."""
-    from ranktilt.auditing.source_audits import join_audits, pairs_to_name
+    from ranktilt.auditing.sources.source_audits import join_audits, pairs_to_name
     from ranktilt.data.runs.repeats import join_namesakes
 
     parts = []
@@ -216,7 +216,7 @@ def _audit_sources(
 
 def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
     """Return the page of an audit."""
-    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.auditing.sources.source_audits import SourceAudits
     from ranktilt.reporting.reload import LoadedAudit, LoadedSourceAudits, tested_part
     from ranktilt.reporting.report import report_page
 

@@ -31,7 +31,7 @@ def demo(
     and no files.
     """
     from ranktilt.auditing.audit import audit as run_audit
-    from ranktilt.auditing.controls import controls as with_controls
+    from ranktilt.auditing.controls.controls import controls as with_controls
     from ranktilt.data.bundled.reader import bundled
 
     output.check()

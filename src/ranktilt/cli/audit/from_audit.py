@@ -73,7 +73,7 @@ def is_citation_audit(file: Path) -> bool:
 def _audit_to_read(file: Path, verb: str) -> Audit:
     """Return the audit whose inputs a verb reads; of audits of several sources, the first."""
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.source_audits import SourceAudits
+    from ranktilt.auditing.sources.source_audits import SourceAudits
     from ranktilt.reporting.report import read_result
 
     result: Audit | SourceAudits = read_result(file, (Audit, SourceAudits))

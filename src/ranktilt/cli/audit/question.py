@@ -29,7 +29,7 @@ from ranktilt.errors import UserError
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.sequential import SequentialAudit
-    from ranktilt.auditing.sources_apart import SourcesApart
+    from ranktilt.auditing.sources.sources_apart import SourcesApart
     from ranktilt.data.collection import Collection
     from ranktilt.data.runs.run import Run
     from ranktilt.measures.base import Estimand
@@ -74,7 +74,7 @@ class SourceOptions:
         column than ``source`` stay together too. So do those of saved runs and live engines, whose
         lists hold all sources already and cannot be made again without some of them.
         """
-        from ranktilt.auditing.sources_apart import take_apart
+        from ranktilt.auditing.sources.sources_apart import take_apart
         from ranktilt.rankers.base import stages_of
         from ranktilt.rankers.engines.base import LiveEngine
         from ranktilt.rankers.replay import Replay
@@ -209,8 +209,8 @@ class AuditQuestion:
             Pairs of groups to compare; None for all.
         """
         from ranktilt.auditing.audit import audit as run_audit
-        from ranktilt.auditing.controls import controls
-        from ranktilt.auditing.failed_check import with_failed_check
+        from ranktilt.auditing.checks.failed_check import with_failed_check
+        from ranktilt.auditing.controls.controls import controls
 
         rankings = chain.from_iterable((run, *run.repeats) for run in runs)
         require_answers((ranking.spec for ranking in rankings), self.max_failures)

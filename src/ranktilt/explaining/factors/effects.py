@@ -67,8 +67,8 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker, stages_of
 from ranktilt.rankers.candidates import check_reranked
 from ranktilt.statistics.correction import correct, detectable_effect
-from ranktilt.statistics.fixed_effects import WithinFit, centred_within, regress_within
-from ranktilt.statistics.regression import clustered_errors
+from ranktilt.statistics.regression.fixed_effects import WithinFit, centred_within, regress_within
+from ranktilt.statistics.regression.least_squares import clustered_errors
 from ranktilt.statistics.variation import Variation
 
 Ints = npt.NDArray[np.int64]

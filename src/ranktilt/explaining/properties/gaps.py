@@ -4,8 +4,8 @@ A *list* is a query's ranking. An *outcome* says how high a document is in its l
 standard deviations of the list's scores), by rank, or whether it is among the first k. Each outcome
 is regressed on the group with an effect of the query. The *gap* is the coefficient of the group. It
 changes once the properties are in the regression, and that change is split into *parts*, one for
-each property (Gelbach 2016; see `ranktilt.statistics.gelbach`). This shows correlation: a ranker
-may use something that comes with a property.
+each property (Gelbach 2016; see `ranktilt.statistics.regression.gelbach`). This shows correlation:
+a ranker may use something that comes with a property.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from ranktilt.auditing.grouping.pairs import grouped_pairs, twin_rows
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.provenance import audit_provenance
+from ranktilt.auditing.storage.provenance import audit_provenance
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run, named_apart, require_runs
 from ranktilt.errors import UserError
@@ -36,7 +36,7 @@ from ranktilt.explaining.properties.rows import GroupedProperties, PairRows
 from ranktilt.explaining.properties.values import PropertyName, has_texts, measure_properties
 from ranktilt.progress import report
 from ranktilt.statistics.correction import correct, detectable_effect
-from ranktilt.statistics.gelbach import DRAWS, Decomposition, PropertyShare, decompose
+from ranktilt.statistics.regression.gelbach import DRAWS, Decomposition, PropertyShare, decompose
 
 CUTOFF = 10
 """Default number of ranks that count as the first ones."""

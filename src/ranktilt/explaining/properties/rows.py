@@ -18,8 +18,8 @@ from ranktilt.data.collection import Collection
 from ranktilt.explaining.properties.outcomes import RunEntries
 from ranktilt.explaining.properties.result import LeftOutProperty, Outcome
 from ranktilt.explaining.properties.values import MeasuredProperty, PropertyTable
-from ranktilt.statistics.fixed_effects import centred_within
-from ranktilt.statistics.gelbach import ListRows
+from ranktilt.statistics.regression.fixed_effects import centred_within
+from ranktilt.statistics.regression.gelbach import ListRows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

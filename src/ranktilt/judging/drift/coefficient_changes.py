@@ -11,9 +11,9 @@ from ranktilt.judging.drift.match import NEW, JudgeMatch
 from ranktilt.judging.drift.result import JudgeChange, OrderLikeness
 from ranktilt.judging.records import JudgeComparison
 from ranktilt.judging.systems.systems import SystemValues, rank_agreement
-from ranktilt.statistics.agreement import cohen_kappa
 from ranktilt.statistics.correction import interval_error
-from ranktilt.statistics.rank_correlation import kendall_tau
+from ranktilt.statistics.judges.agreement import cohen_kappa
+from ranktilt.statistics.judges.rank_correlation import kendall_tau
 from ranktilt.statistics.two_way import effective_number
 
 

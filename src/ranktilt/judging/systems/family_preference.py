@@ -19,7 +19,7 @@ from ranktilt.judging.records import Estimate, FamilyPreference, FamilyScale, Fa
 from ranktilt.judging.systems.systems import SystemValues
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.correction import holm
-from ranktilt.statistics.family_difference import FamilyDifference, family_difference
+from ranktilt.statistics.judges.family_difference import FamilyDifference, family_difference
 
 MARGIN = 0.02
 """Largest preference, either way, that counts as level, in values of the measure.

@@ -19,7 +19,7 @@ from ranktilt.judging.records import Estimate, PoweredEstimate
 from ranktilt.judging.systems.systems import SystemValues
 from ranktilt.measures.ranking import Bools, Floats
 from ranktilt.statistics.equivalence import t_interval
-from ranktilt.statistics.prediction_powered import FEWEST_LABELS, powered_mean
+from ranktilt.statistics.judges.prediction_powered import FEWEST_LABELS, powered_mean
 
 _SEED = 17
 """Number that is added to the user's seed, so that other statistics have independent draws."""

@@ -16,7 +16,8 @@ import polars as pl
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.grouping.labels import grouping
-from ranktilt.auditing.judged_run import JudgedRun, Judgments, group_values
+from ranktilt.auditing.judged_run import JudgedRun, group_values
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import QueriesWithoutRelevant
@@ -35,14 +36,14 @@ from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import blocks, interval, resampled_means
 from ranktilt.statistics.correction import holm
-from ranktilt.statistics.permutation import t_test_p
-from ranktilt.statistics.rank_correlation import (
+from ranktilt.statistics.judges.rank_correlation import (
     coefficient_interval,
     kendall_tau,
     near_resamples,
     rank_biased_overlap,
     top_weighted_tau,
 )
+from ranktilt.statistics.permutation import t_test_p
 
 RESAMPLES = 1_000
 """Resamples for coefficients of orders: fewer than elsewhere, because these are slow to compute."""
@@ -120,7 +121,7 @@ class ResampledOrders:
     """Means of all systems in resamples of the queries, each of shape (resamples, systems).
 
     Near resamples lie closer to the observed means. The intervals of coefficients need both, as
-    `ranktilt.statistics.rank_correlation.coefficient_interval` explains.
+    `ranktilt.statistics.judges.rank_correlation.coefficient_interval` explains.
     """
 
     human: Floats

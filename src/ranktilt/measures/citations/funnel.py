@@ -67,12 +67,12 @@ def funnel_terms(rows: CitationRows) -> list[FunnelTerm]:
     shares = (pool, weighted_pool, by_rank, cited_retrieved, cited)
     terms = []
     for name, before, after in zip(TERMS, shares[:-1], shares[1:], strict=True):
-        terms.append(_step(name, before, after))
-    terms.append(_step("total", pool, cited))
+        terms.append(_funnel_term(name, before, after))
+    terms.append(_funnel_term("total", pool, cited))
     return terms
 
 
-def _step(name: Term, before: CitationShare, after: CitationShare) -> FunnelTerm:
+def _funnel_term(name: Term, before: CitationShare, after: CitationShare) -> FunnelTerm:
     """Return a step of the funnel: the share after it minus the share before it, in points."""
     return FunnelTerm(
         name=name,

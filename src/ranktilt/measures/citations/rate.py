@@ -63,8 +63,8 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
     """
     cited = rows.weight * (rows.is_cited & pool)
     in_pool = rows.weight * pool
-    group_a = _count(rows, rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
-    group_b = _count(rows, ~rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
+    group_a = _count_group(rows, rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
+    group_b = _count_group(rows, ~rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
     distance, influence = np.nan, np.full(len(rows), np.nan)
     if min(group_a.pages, group_b.pages) > 0 and max(group_a.cited, group_b.cited) > 0:
         # The error is that of a logarithm, and a rate of 0 has none. So half a citation is added to
@@ -98,7 +98,7 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
     )
 
 
-def _count(
+def _count_group(
     rows: CitationRows, is_member: Bools, *, cited: Floats, in_pool: Floats, pool: Bools
 ) -> _GroupCount:
     """Count the pages of a group in the pool.

@@ -61,7 +61,7 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
     support = rows.weight * (pool if pool.any() else rows.is_cited)
     is_counted = rows.is_cited & has_pool
     # Summed over group a, these amounts are its share of citations minus its share of the pool.
-    exchange = Exchange(amount=_parts(amount) - _parts(in_pool))
+    exchange = Exchange(amount=_parts_of_total(amount) - _parts_of_total(in_pool))
     percent, distance = 100 * share.value, 100 * (share.value - pool_share.value)
     influence = 100 * (share.influence - pool_share.influence)
     citations_a = float(np.sum(is_counted & rows.is_a))
@@ -82,7 +82,7 @@ def share_estimate(rows: CitationRows, amount: Floats) -> CitationEstimate:
     )
 
 
-def _parts(amount: Floats) -> Floats:
+def _parts_of_total(amount: Floats) -> Floats:
     """Return each row's part of the total amount, from 0 to 1; all 0 where the total is 0."""
     total = float(amount.sum())
     return amount / total if total > 0 else np.zeros(len(amount))

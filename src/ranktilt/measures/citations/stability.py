@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranktilt.statistics.rank_correlation import list_overlap
+from ranktilt.statistics.judges.rank_correlation import list_overlap
 
 
 def jaccard(pages_a: Sequence[str], pages_b: Sequence[str]) -> float:

@@ -1,4 +1,8 @@
-"""AWRF: how near the attention that each group gets is to the share that it should get."""
+"""AWRF: how near the attention that each group gets is to the share that it should get.
+
+*Attention* falls with the rank of a document. The shares that groups should get are the *target*,
+such as the groups' shares of the relevant documents (`TargetedEstimand`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""EE-L: how far the exposure of groups over all rankings of a query is from the ideal exposure."""
+"""EE-L: how far the exposure of groups over all rankings of a query is from the ideal exposure.
+
+A ranker may rank a query several times, each time differently: the queries of these rankings have
+the same text. The *exposure* of a group is the attention that its documents get by their ranks.
+"""
 
 from __future__ import annotations
 

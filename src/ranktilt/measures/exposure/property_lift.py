@@ -1,4 +1,7 @@
-"""PropertyLift: whether the first ranks hold more of a property than the whole list."""
+"""PropertyLift: whether the first ranks hold more of a property than the whole list.
+
+A *property* is a number that each document has, such as its popularity, age or price.
+"""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ class TwinAnswers(NamedTuple):
     """Total of each query."""
     weight: Floats
     """Weight of each query: its pairs, or 1; 0 if it says nothing."""
-    parts: dict[str, float] = {}  # noqa: RUF012
+    details: dict[str, float] = {}  # noqa: RUF012
     """Counts and shares that are printed with the value, by name."""
     clusters: Clusters | None = None
     """What each comparison of twins adds, for the standard error over documents.

@@ -1,4 +1,8 @@
-"""Head-to-head: how often each of two twins is ranked above the other."""
+"""Head-to-head: how often each of two twins is ranked above the other.
+
+*Twins* are two versions of one document, one in each of two groups; a *pair* is two twins. A
+*meeting* is a pair of which a query retrieved at least one document (`Meetings`).
+"""
 
 from __future__ import annotations
 
@@ -118,18 +122,18 @@ class HeadToHeadTwins(TwinEstimand):
         outcome = meetings.outcome[is_counted].astype(np.float64)
         pairs = (counts.wins + counts.losses + counts.ties).astype(np.float64)
         lead = (counts.wins - counts.losses).astype(np.float64)  # of the first side
-        parts = _details(counts, pairs)
+        details = _details(counts, pairs)
         if self.over == "pairs":
             weight = np.ones(len(outcome))
             clusters = Clusters(query=query, origin=doc, total=outcome, weight=weight)
-            return TwinAnswers(total=lead, weight=pairs, parts=parts, clusters=clusters)
+            return TwinAnswers(total=lead, weight=pairs, details=details, clusters=clusters)
         is_met = pairs > 0
         size = np.where(is_met, pairs, 1.0)  # 1 where there are no pairs, so that nothing is / 0
         clusters = Clusters(
             query=query, origin=doc, total=outcome / size[query], weight=1 / size[query]
         )
         return TwinAnswers(
-            total=lead / size, weight=is_met.astype(np.float64), parts=parts, clusters=clusters
+            total=lead / size, weight=is_met.astype(np.float64), details=details, clusters=clusters
         )
 
     def _counts_meetings(self, meetings: Meetings) -> Bools:
@@ -158,7 +162,7 @@ def _details(counts: PairCounts, pairs: Floats) -> dict[str, float]:
     both_wins = wins - alone
     query_wins = (counts.wins > counts.losses).sum()
     query_losses = (counts.wins < counts.losses).sum()
-    parts = {
+    details = {
         "pairs": float(pairs.sum()),
         "wins": wins,
         "losses": losses,
@@ -170,11 +174,11 @@ def _details(counts: PairCounts, pairs: Floats) -> dict[str, float]:
         "both_losses": both - ties - both_wins,
     }
     if is_met.any():
-        parts["mean_wins"] = float(np.mean(counts.wins[is_met] / pairs[is_met]))
-        parts["mean_losses"] = float(np.mean(counts.losses[is_met] / pairs[is_met]))
-        parts["share_wins"] = parts["wins"] / parts["pairs"]
-        parts["share_losses"] = parts["losses"] / parts["pairs"]
-    return parts
+        details["mean_wins"] = float(np.mean(counts.wins[is_met] / pairs[is_met]))
+        details["mean_losses"] = float(np.mean(counts.losses[is_met] / pairs[is_met]))
+        details["share_wins"] = details["wins"] / details["pairs"]
+        details["share_losses"] = details["losses"] / details["pairs"]
+    return details
 
 
 HeadToHead = HeadToHeadTwins()

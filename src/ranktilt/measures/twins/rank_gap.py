@@ -1,4 +1,7 @@
-"""Pair rank gap: by how many ranks one twin is above the other."""
+"""Pair rank gap: by how many ranks one twin is above the other.
+
+*Twins* are two versions of one document, one in each of two groups; a *pair* is two twins.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class PairRankGap(TwinEstimand):
         second_entries = lists.entries.find(query, second)
         gaps = _ranks_from_end(lists, second_entries) - _ranks_from_end(lists, first_entries)
         absent = int((first_entries < 0).sum()) + int((second_entries < 0).sum())
-        parts = {
+        details = {
             "pairs": float(len(pair)),
             "absent": absent / (2 * len(pair)) if len(pair) else np.nan,
         }
@@ -61,7 +64,7 @@ class PairRankGap(TwinEstimand):
         return TwinAnswers(
             total=sums(query, gaps, lists.queries),
             weight=sums(query, weight, lists.queries),
-            parts=parts,
+            details=details,
             clusters=Clusters(query=query, origin=first, total=gaps, weight=weight),
         )
 

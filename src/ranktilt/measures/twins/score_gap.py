@@ -1,6 +1,7 @@
 """Score gap: how far apart the scores of twins are.
 
-It describes a ranker and gives no verdict, because the scores of two rankers have no common scale.
+*Twins* are two versions of one document, one in each of two groups. The gap describes a ranker and
+gives no verdict, because the scores of two rankers have no common scale.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class PairScoreGap(TwinEstimand):
             return TwinAnswers(
                 total=np.zeros(query_count),
                 weight=np.zeros(query_count),
-                parts={"pairs": 0.0, "raw": np.nan},
+                details={"pairs": 0.0, "raw": np.nan},
             )
         first, second = _retrieved_pairs(lists)
         query = ranking.query[first]
@@ -65,7 +66,7 @@ class PairScoreGap(TwinEstimand):
         return TwinAnswers(
             total=sums(query, scaled, query_count),
             weight=np.bincount(query, minlength=query_count).astype(np.float64),
-            parts={
+            details={
                 "pairs": float(len(query)),
                 "raw": raw_total / len(query) if len(query) else np.nan,
             },

@@ -13,7 +13,7 @@ from dataclasses import replace
 import polars as pl
 
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.explaining.explanation import Explanation
 from ranktilt.mitigation.bench_result import Bench

@@ -11,8 +11,8 @@ from itertools import product
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.auditing.sources_apart import AuditedSource
+from ranktilt.auditing.sources.source_audits import SourceAudits
+from ranktilt.auditing.sources.sources_apart import AuditedSource
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.layouts.names import measure_name, system_names

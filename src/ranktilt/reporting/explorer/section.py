@@ -13,7 +13,7 @@ import numpy as np
 
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.judged_run import Judgments
+from ranktilt.auditing.judgments import Judgments
 from ranktilt.auditing.notes import only_labels
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Cell, Column, Explorer, Row, Table

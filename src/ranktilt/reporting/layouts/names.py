@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from importlib import resources
 
-from ranktilt.auditing.sources_apart import split_temperature
+from ranktilt.auditing.sources.sources_apart import split_temperature
 from ranktilt.errors import UserError
 from ranktilt.models.catalogue import model
 from ranktilt.spec import Stage, parse_stages

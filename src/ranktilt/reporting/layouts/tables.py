@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.source_audits import SourceAudits
+from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.contrast import ROUNDINGS

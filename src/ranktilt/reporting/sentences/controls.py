@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ranktilt.auditing.result import ControlChange, Controlled, Obstacle
+from ranktilt.auditing.controls.result import ControlChange, Controlled, Obstacle
 from ranktilt.reporting.sentences.grammar import share_of_all
 
 _MEANINGS = {

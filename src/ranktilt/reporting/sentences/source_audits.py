@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 from ranktilt.auditing.answer.verdict import effect_row
-from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.auditing.sources.source_audits import SourceAudits
+from ranktilt.auditing.sources.temperature_trend import Trend
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.sentences.effects import signed_interval

@@ -24,11 +24,11 @@ from ranktilt.auditing.comparison.match import (
     learned_queries,
 )
 from ranktilt.auditing.comparison.tasks import tilt_of
-from ranktilt.auditing.contributions import CommonNumbering, common_numbering
 from ranktilt.auditing.effects import Effect, ObservedAnswer
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Sample, mean_sample
+from ranktilt.auditing.storage.contributions import CommonNumbering, common_numbering
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.ranking import Bools, Floats, Ints
@@ -162,7 +162,7 @@ class MatchedAudits:
         """Return the effectiveness of every run on one measure."""
         answers = []
         for audit_run in self.runs:
-            values = self._values(audit_run, measure, ALL)
+            values = self._values_per_query(audit_run, measure, ALL)
             sample = mean_sample(
                 audit_run.name, to_measure(measure), ALL, values, distinct=self._distinct
             )
@@ -175,7 +175,9 @@ class MatchedAudits:
         for audit_run in self.runs:
             audit = self.audits[audit_run.audit_index]
             tilt = tilt_of(audit, audit_run.run, measure, pair)
-            values_a, values_b = (self._values(audit_run, measure, group) for group in pair)
+            values_a, values_b = (
+                self._values_per_query(audit_run, measure, group) for group in pair
+            )
             answers.append(self._answer(audit_run, tilt, values_a, values_b))
         return self._with_common_neutral(answers)
 
@@ -190,7 +192,7 @@ class MatchedAudits:
                 answers.append(self._answer(audit_run, answer.effect, numerator, denominator))
         return self._with_common_neutral(answers)
 
-    def _values(self, audit_run: AuditRun, measure: str, group: str) -> Floats:
+    def _values_per_query(self, audit_run: AuditRun, measure: str, group: str) -> Floats:
         """Return a run's values of one measure for one group, over the common queries."""
         audit = self.audits[audit_run.audit_index]
         run_index = audit.runs.index(audit_run.run)

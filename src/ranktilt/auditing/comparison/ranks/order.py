@@ -1,7 +1,9 @@
 """Order runs by their answers to one question, and test every two of them.
 
-If audits are corrected for label errors, all answers are divided by one number J that says how much
-labels say about groups. J comes from error rates, which are uncertain themselves.
+The order is by the distance of an answer from its neutral value, which favours nobody. If audits
+are corrected for label errors, all answers are divided by one number J, which is 1 if labels are
+right and 0 if they say nothing about groups. J comes from error rates, which are uncertain
+themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rank the runs of one audit or several: by the primary question, and by effectiveness.
 
 Every two runs are tested. A run's interval of ranks follows from the tests: it ranks below each run
-that is shown to be higher, and above each run that is shown to be lower.
+that is shown to be higher, and above each run that is shown to be lower. A *tilt* is a run's answer
+to the primary question about two groups; effectiveness is the mean of a measure over queries.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.instrument import CHANCE, InstrumentRow
+from ranktilt.auditing.checks.equivalence import Equivalence
+from ranktilt.auditing.checks.instrument import CHANCE, InstrumentRow
 from ranktilt.data.faults.faults import LENGTH, FaultRow
 from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult

@@ -40,7 +40,7 @@ from ranktilt.judging.calibration import FEWEST_PAIRS
 from ranktilt.judging.records import FEWEST_QUERIES
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
-from ranktilt.statistics.prediction_powered import FEWEST_LABELS
+from ranktilt.statistics.judges.prediction_powered import FEWEST_LABELS
 
 _GRADERS = {"humans": "humans", "judge": "the judge"}
 """Words for who graded."""

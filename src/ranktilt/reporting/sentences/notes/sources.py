@@ -7,7 +7,7 @@ differ in temperature, over which a trend is tested.
 
 from __future__ import annotations
 
-from ranktilt.auditing.temperature_trend import FEWEST_TEMPERATURES
+from ranktilt.auditing.sources.temperature_trend import FEWEST_TEMPERATURES
 from ranktilt.data.notes.sources import (
     FewTemperatures,
     NoCommonDocuments,

@@ -18,9 +18,9 @@ from operator import attrgetter
 from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.source_audits import SourceAudits
-from ranktilt.auditing.sources_apart import AuditedSource
-from ranktilt.auditing.temperature_trend import Trend
+from ranktilt.auditing.sources.source_audits import SourceAudits
+from ranktilt.auditing.sources.sources_apart import AuditedSource
+from ranktilt.auditing.sources.temperature_trend import Trend
 from ranktilt.reporting.document import (
     Cell,
     Column,

@@ -20,10 +20,11 @@ from typing import Any
 import polars as pl
 
 from ranktilt.auditing.confounds import SIDED, Confound
+from ranktilt.auditing.controls.result import RAW, Controlled
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
-from ranktilt.auditing.result import RAW, Audit, Controlled
+from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import (
     Cell,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ranktilt.auditing.instrument import CHANCE, InstrumentRow
+from ranktilt.auditing.checks.instrument import CHANCE, InstrumentRow
 from ranktilt.data.faults.check_limits import CheckLimits
 from ranktilt.data.faults.faults import LENGTH, FaultRow, Verdict
 from ranktilt.explaining.check_result import CheckResult

@@ -17,7 +17,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from ranktilt.auditing.effects import Equivalence, Outcome
+from ranktilt.auditing.checks.equivalence import Equivalence, Outcome
 from ranktilt.data.faults.contents import Contents, SourceContents
 from ranktilt.data.faults.faults import LENGTH, LENGTH_NOTICE, FaultRow, Verdict, percent
 from ranktilt.explaining.base import HIGH_COSINE, Distribution

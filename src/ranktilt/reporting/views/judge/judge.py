@@ -60,7 +60,7 @@ from ranktilt.reporting.views.judge.systems import (
     few_labels_section,
     systems_section,
 )
-from ranktilt.statistics.prediction_powered import FEWEST_LABELS
+from ranktilt.statistics.judges.prediction_powered import FEWEST_LABELS
 
 
 def view(audit: JudgeAudit) -> Document:

@@ -129,12 +129,12 @@ def clustered_errors(added: Floats, first: Ints, second: Ints) -> Floats:
     `second` are the numbers of each row's clusters.
     """
     of_first, of_second = _variances(added, first), _variances(added, second)
-    two_way = of_first + of_second - _variances(added, _cells(first, second))
+    two_way = of_first + of_second - _variances(added, _cell_numbers(first, second))
     errors: Floats = np.sqrt(np.maximum(np.maximum(two_way, of_first), of_second))
     return errors
 
 
-def _cells(first: Ints, second: Ints) -> Ints:
+def _cell_numbers(first: Ints, second: Ints) -> Ints:
     """Return the number of each row's cell: one cluster of the first kind and one of the second."""
     pairs = first * (int(second.max(initial=0)) + 1) + second
     cells: Ints = np.unique(pairs, return_inverse=True)[1]
@@ -334,7 +334,9 @@ def _covariance(added: Floats, first: Ints, second: Ints) -> Floats:
     """
     of_first = _cluster_covariance(added, first)
     of_second = _cluster_covariance(added, second)
-    two_way: Floats = of_first + of_second - _cluster_covariance(added, _cells(first, second))
+    two_way: Floats = (
+        of_first + of_second - _cluster_covariance(added, _cell_numbers(first, second))
+    )
     return two_way if np.linalg.eigvalsh(two_way).min() >= 0 else of_first + of_second
 
 

@@ -1,8 +1,9 @@
 """Audits of several sources, each with the reference alone, whose p are corrected together.
 
-A *source* is whoever wrote a document, such as a language model; the reference is the source that
+A *source* is whoever wrote a document, such as a language model; the *reference* is the source that
 all others are compared with, usually ``human``. A *tilt* is Relative Δ of one run. A *series* is a
-model's sources at several temperatures.
+model's sources at several temperatures. The *primary question* gives the verdicts, and the *card*
+has the answers to all questions besides Relative Δ.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.pairs import grouped_pairs
 from ranktilt.auditing.notes import source_notes
-from ranktilt.auditing.provenance import audit_provenance
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import correct_p_values
-from ranktilt.auditing.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
-from ranktilt.auditing.temperature_trend import Trend, trend_notes, trends
+from ranktilt.auditing.sources.sources_apart import HUMAN, AuditedSource, SourcesApart, take_apart
+from ranktilt.auditing.sources.temperature_trend import Trend, trend_notes, trends
+from ranktilt.auditing.storage.provenance import audit_provenance
 from ranktilt.data.artifact import Coded, Result, fields_for_file, register
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
@@ -37,7 +38,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 
-_OPTIONS = (
+_COMMON_OPTIONS = (
     "by",
     "margin",
     "missing",
@@ -263,7 +264,7 @@ def join_audits(apart: SourcesApart, audits: Sequence[Audit]) -> SourceAudits:
     provenance = audit_provenance(apart.collection, first.spec["runs"])
     tilts = list(chain.from_iterable(audit.tilts for audit in audits))
     spec = {
-        **{name: first.spec[name] for name in _OPTIONS},
+        **{name: first.spec[name] for name in _COMMON_OPTIONS},
         "primary": repr(first.primary),
         "reference": apart.reference,
         "family_size": sum(not isnan(tilt.p) for tilt in tilts),

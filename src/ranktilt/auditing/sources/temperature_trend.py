@@ -2,8 +2,11 @@
 
 A *series* is a model's rewrites of the same documents at several temperatures; each temperature is
 a source, and the *tilt* of a run is Relative Δ between the reference and that source. Dai et al.
-(KDD 2024, sec. 3.5) ask this of one model. The bootstrap resamples queries once for all
-temperatures; both intervals are wider by what documents add to the error.
+(KDD 2024, sec. 3.5) ask this of one model.
+
+There are two answers: the rank correlation of temperature and tilt, and the change of the tilt from
+the lowest temperature to the highest. The bootstrap resamples queries once for all temperatures, so
+that all tilts move together. Both intervals are widened by what documents add to the error.
 """
 
 from __future__ import annotations
@@ -15,16 +18,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.contributions import Key, common_numbering
+from ranktilt.auditing.comparison.changes import Columns, resampled
 from ranktilt.auditing.effects import FEWEST
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import (
-    Columns,
-    influence_of_ratio,
-    numbers_of,
-    resampled,
-)
-from ranktilt.auditing.sources_apart import AuditedSource
+from ranktilt.auditing.significance import influence_of_ratio, numbers_of
+from ranktilt.auditing.sources.sources_apart import AuditedSource
+from ranktilt.auditing.storage.contributions import Key, common_numbering
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.sources import FewTemperatures, SeriesApart, TemperaturesUnknown
 from ranktilt.measures.contrast import RELATIVE_DELTA, RelativeDelta, relative_delta
@@ -80,7 +79,7 @@ class Trend:
     def kind(self) -> Literal["rises", "falls", "inconclusive"]:
         """How Relative Δ changes as temperature rises.
 
-        A direction needs intervals without 0, and enough queries for a verdict.
+        A direction needs both intervals on one side of 0, and enough queries for a verdict.
         """
         if self.queries < FEWEST:
             return "inconclusive"
@@ -110,7 +109,7 @@ def trends(
         temperatures = tuple(sources[index].temperature for index in indexes)
         if len(set(temperatures)) < FEWEST_TEMPERATURES:
             continue
-        columns, clusters = _columns(
+        columns, clusters = _columns_by_temperature(
             [audits[index] for index in indexes], run, RelativeDelta(of=measure), queries
         )
         task = TrendTask(
@@ -155,7 +154,7 @@ def trend_notes(sources: Sequence[AuditedSource]) -> Iterator[Note]:
         yield SeriesApart(temperatures=len(all_temperatures))
 
 
-def _columns(
+def _columns_by_temperature(
     audits: Sequence[Audit], run: str, tilt: RelativeDelta, queries: Sequence[str]
 ) -> tuple[Columns, list[Clusters | None]]:
     """Return both groups' values at each temperature, and what documents add to its tilt.

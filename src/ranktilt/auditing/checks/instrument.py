@@ -1,7 +1,8 @@
 """Test the instrument: audit sources that mean nothing, and count how often a side is named.
 
-The instrument is the audit itself. A coin decides which source each document has, so that an audit
-that names a favoured source (a *side*) is wrong.
+The instrument is the audit itself. A *source* is whoever wrote a document. Here a coin decides
+which source each document has, so that an audit that names a favoured source (a *side*) is wrong.
+About 5 of 100 audits may do so by chance, since a verdict asks for p < .05.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.replay import Replay
 
 TOSSES = 200
-"""Default number of times that sources are drawn by coin."""
+"""Default number of times that sources are drawn by coin, and audits."""
 RESAMPLES = 1_000
-"""Resamples of each audit: fewer than usual, because there are many and only verdicts count."""
+"""Bootstrap resamples of each audit.
 
+They are fewer than usual, because there are many audits, of which only the verdicts count.
+"""
 CHANCE = 0.05
-"""Share of audits that may name a side although no side is favoured."""
+"""Share of audits that may name a side although no side is favoured: the level of a verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,22 +2,79 @@
 
 A *source* is who wrote a document, such as a human or a language model. A corpus has *twins*: two
 versions of a document, one by a reference source and one by another source. A *side* is all
-versions of one source, and is searched without the other side.
+versions of one source, and is searched without the other side: a side that is hard to search would
+explain a tilt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.effects import Equivalence, Outcome
+from ranktilt.auditing.effects import INTERVAL_FIELDS, Effect
 from ranktilt.auditing.significance import correct_p_values
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
+from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
 from ranktilt.statistics.permutation import t_test_p
+
+Outcome = Literal[
+    "equivalent", "different within the margin", "different", "inconclusive", "not tested"
+]
+"""Whether effectiveness on two sides is shown to be the same, up to a margin."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equivalence(Effect):
+    """Difference of effectiveness between two sides of a corpus, each searched alone.
+
+    A side has one version of each document: `a` is the version of the reference source, such as
+    human texts, and `b` that of another source. Values are positive if the same queries are
+    answered better on the reference. Tests and intervals are Student's t.
+    """
+
+    margin: float
+    """Largest difference that would not matter, on the scale of the measure, 0 to 1."""
+    p_equivalent: float
+    """The larger p of two one-sided paired t tests against ±margin (Schuirmann 1987)."""
+    smallest: float
+    """Smallest margin for which these queries would show equivalence, on the same scale."""
+    outcome: Outcome = "not tested"
+    """Verdict of the tests."""
+    pairs: int
+    """Number of pairs of twins; each side has one document of every pair."""
+    left_out: int
+    """Number of documents without a twin, which are on neither side."""
+
+    @property
+    def _beyond_sample(self) -> tuple[str, ...]:
+        """Names of the fields that the sample is too small for.
+
+        Student's t holds for small samples, so that p is shown wherever an interval is.
+        """
+        if self.sample < FEWEST_ROWS:
+            return (*INTERVAL_FIELDS, "p_equivalent", "smallest")
+        return ()
+
+    @property
+    def source(self) -> str:
+        """The source that is compared with the reference."""
+        return self.b
+
+    def derived(self) -> dict[str, Any]:
+        """Return numbers that follow from the fields, for the file."""
+        of_sides = {
+            "source": self.b,
+            "on_reference": self.mean_a,
+            "on_source": self.mean_b,
+            "difference": self.value,
+            "p_different": self.p,
+        }
+        return {**super().derived(), **of_sides}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # `==` of arrays is no single truth value

@@ -1,7 +1,8 @@
 """Repeat a failed check of the collection as a warning of the audit.
 
-``ranktilt check`` compares the texts of sources, and calls a collection void if a fault, such as
-cut-off texts, could explain what an audit finds.
+A *source* is whoever wrote a document. ``ranktilt check`` compares the texts of sources, and calls
+the comparison of two sources *void* if a fault, such as cut-off texts, is so frequent that it could
+explain what an audit finds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def with_failed_check(collection: Collection, audit: Audit, limits: CheckLimits 
     """Add a warning to an audit if a check calls the compared sources void.
 
     Audits of groups from a label file are returned as they are, because a check compares sources;
-    so are those of documents without texts. `limits` say how frequent each fault may be.
+    so are those of documents without texts, and of collections that were not read from a folder,
+    which the command needs. `limits` say how frequent each fault may be.
     """
     folder, labels = (collection.spec.get(key) for key in ("path", "labels"))
     has_texts = bool((collection.docs["text"] != "").any())

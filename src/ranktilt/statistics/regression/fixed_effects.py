@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ranktilt.statistics.regression import clustered_errors
+from ranktilt.statistics.regression.least_squares import clustered_errors
 from ranktilt.statistics.two_way import sums
 
 Ints = npt.NDArray[np.int64]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ranktilt.statistics.coefficient_difference import coefficient_difference
+from ranktilt.statistics.judges.coefficient_difference import coefficient_difference
 
 
 def test_interval_of_normal_resamples_is_that_of_t() -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import special
 
 from ranktilt.statistics.inversion import ALPHA, infer
-from ranktilt.statistics.rank_correlation import NEARNESS
+from ranktilt.statistics.judges.rank_correlation import NEARNESS
 from ranktilt.statistics.two_way import TwoWayVariance
 
 Floats = npt.NDArray[np.float64]

@@ -134,7 +134,7 @@ def take_apart(
     temperatures, temperature_notes = _temperatures(collection, others)
     series = _series(collection, others)
     rewritten = _rewritten_origins(collection, reference, others)
-    common = _common(rewritten)
+    common = _common_origins(rewritten)
     collections = {
         name: _with_reference(collection, [reference, *others], name, common) for name in others
     }
@@ -143,7 +143,7 @@ def take_apart(
             source=name,
             series=series[name],
             temperature=temperatures[name],
-            documents=_documents(collections[name], name),
+            documents=_document_count(collections[name], name),
         )
         for name in others
     ]
@@ -164,7 +164,7 @@ def again_apart(collection: Collection, source: str, compared: Sequence[str]) ->
     `COMPARED`.
     """
     reference, *others = compared
-    common = _common(_rewritten_origins(collection, reference, others))
+    common = _common_origins(_rewritten_origins(collection, reference, others))
     return _with_reference(collection, compared, source, common)
 
 
@@ -202,7 +202,7 @@ def _with_reference(
     return Collection(docs, pair.queries, qrels, {**pair.spec, COMPARED: list(compared)})
 
 
-def _documents(collection: Collection, source: str) -> int:
+def _document_count(collection: Collection, source: str) -> int:
     """Return the number of documents of a source."""
     return collection.docs.filter(pl.col("source") == source).height
 
@@ -220,7 +220,7 @@ def _rewritten_origins(
     return rewritten
 
 
-def _common(rewritten: dict[str, pl.Series]) -> pl.Series:
+def _common_origins(rewritten: dict[str, pl.Series]) -> pl.Series:
     """Return the origins that every source rewrote."""
     common, *others = rewritten.values()
     for origins in others:

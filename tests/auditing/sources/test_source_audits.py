@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ranktilt import Collection, UserError, gate
-from ranktilt.auditing.significance import Columns
-from ranktilt.auditing.source_audits import SourceAudits, audit_sources
-from ranktilt.auditing.sources_apart import again_apart, take_apart
-from ranktilt.auditing.temperature_trend import Trend, TrendTask, trend
+from ranktilt.auditing.comparison.changes import Columns
+from ranktilt.auditing.sources.source_audits import SourceAudits, audit_sources
+from ranktilt.auditing.sources.sources_apart import again_apart, take_apart
+from ranktilt.auditing.sources.temperature_trend import Trend, TrendTask, trend
 from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.sentences.source_audits import trend_sentence, trend_sentences
 from ranktilt.statistics.correction import correct

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt.statistics.gelbach import Decomposition, InferredValue, ListRows, decompose
+from ranktilt.statistics.regression.gelbach import Decomposition, InferredValue, ListRows, decompose
 
 GAMMAS, BETAS, REMAINING = (0.8, -0.5, 0.0), (0.5, 0.4, 0.5), 0.2
 

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.statistics.fixed_effects import centred_within
 from ranktilt.statistics.inversion import Inference, infer
+from ranktilt.statistics.regression.fixed_effects import centred_within
 from ranktilt.statistics.two_way import TwoWayVariance, effective_number, sums
 
 Ints = npt.NDArray[np.int64]

@@ -1,9 +1,10 @@
 """What each document adds to the answers of an audit, stored so that two audits can be compared.
 
 The standard error of a difference between two runs is computed from what each document adds to the
-*difference*. So an audit's file holds, for every answer that `compare` reads, a number for each
-query and document: its *contribution*. Documents that are versions of one text count as one: their
-*origin*.
+*difference*: a document that helps both runs alike adds nothing. So an audit's file holds, for
+every answer that `compare` reads, a number for each query and document: its *contribution*.
+Documents that are versions of one text count as one: their *origin*. `Clusters` are these numbers
+as arrays, with an *entry* for each query and origin.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.array_text import array_of_text, text_of_array
 from ranktilt.auditing.significance import Sample
+from ranktilt.auditing.storage.array_text import array_of_text, text_of_array
 from ranktilt.data.artifact import register
 from ranktilt.data.collection import Collection
 from ranktilt.statistics.two_way import Clusters
 
 MOST_ENTRIES = 500_000
-"""Most entries (one query and one origin) that an audit stores for all its answers together.
+"""Most entries that an audit stores for all its answers together.
 
-They take some 5 MB in its file.
+They take some 5 MB in its file. The smallest contributions are left out first.
 """
 _COLUMNS = {"query": "<i4", "origin": "<i4", "total": "<f8", "weight": "<f8"}
 """Columns of `Clusters` with their little-endian types in a file."""

@@ -4,36 +4,41 @@ Twins are two versions of one document, of which each of two groups has one. A *
 one difference between them, such as their lengths, and computes Relative Δ (the *tilt*) anew. The
 audit without a control is the *raw* one. See docs/measures/confounds-and-controls.md.
 
-Start reading in `controls`. `_Controls` changes the texts, ranks and audits again.
+Start reading in `controls`. `_Controls` takes the changed texts from `changed_texts.TwinTexts`,
+ranks them if a ranker reads what changed, and audits again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.changes import ChangeTask, Columns, contrast_changes
 from ranktilt.auditing.comparison.tasks import neutral_values
-from ranktilt.auditing.contributions import common_numbering
+from ranktilt.auditing.controls.changed_texts import (
+    ChangedCollection,
+    Reader,
+    TwinTexts,
+    reader_of,
+)
+from ranktilt.auditing.controls.result import RAW, ControlChange, Controlled, Move, Obstacle
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.grouping.pairs import twin_rows
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.result import RAW, Audit, ControlChange, Controlled, Move, Obstacle
-from ranktilt.auditing.significance import ChangeTask, Columns, contrast_changes, correct_p_values
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import correct_p_values
+from ranktilt.auditing.storage.contributions import common_numbering
 from ranktilt.data.collection import Collection
-from ranktilt.data.faults.twin_likeness import twin_likeness
 from ranktilt.data.notes.runs import SavedRunNotControlled
 from ranktilt.data.runs.run import Run
-from ranktilt.data.text.quality import NEAR_IDENTICAL, without_opening, words
+from ranktilt.data.text.quality import NEAR_IDENTICAL
 from ranktilt.errors import UserError, unknown_name
-from ranktilt.measures.ranking import Ints
-from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
@@ -41,26 +46,6 @@ from ranktilt.statistics.two_way import Clusters
 
 CONTROLS = ("length", "tokens", "boilerplate", "near-identical", "titles")
 """Names of the controls; `reporting/sentences/controls.py` says what each one removes."""
-
-
-class Changed(NamedTuple):
-    """A collection in which a control changed texts or left out documents, and what it changed."""
-
-    collection: Collection
-    """The changed collection."""
-    change: ControlChange
-    """How many texts the control changed, or how many pairs it left out."""
-    left_out: frozenset[str] = frozenset()
-    """Ids of documents that were left out."""
-
-
-class _Reader(NamedTuple):
-    """How much of a document a neural ranker reads."""
-
-    tokens: Tokens
-    """The ranker's tokenizer and token limit."""
-    text: str
-    """Part of a document that it reads, such as ``title+text``."""
 
 
 def controls(
@@ -98,7 +83,7 @@ def controls(
         changed. The p of all Relative Δ in the table, raw ones included, are corrected together.
     """
     names = list(dict.fromkeys(which))
-    _check(names, collection, raw, near)
+    _refuse_uncontrollable(names, collection, raw, near)
     all_controls = _Controls(collection, rankers, runs, raw=raw, near=near)
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
     controlled: list[Controlled] = []
@@ -109,13 +94,15 @@ def controls(
     notes = tuple(SavedRunNotControlled(run=name) for name in saved)
     return replace(
         raw,
-        controls=_table(raw, controlled),
+        controls=_with_raw_rows(raw, controlled),
         spec={**raw.spec, "near": near},
         notes=(*raw.notes, *notes),
     )
 
 
-def _check(names: Iterable[str], collection: Collection, raw: Audit, near: float) -> None:
+def _refuse_uncontrollable(
+    names: Iterable[str], collection: Collection, raw: Audit, near: float
+) -> None:
     """Refuse unknown controls, and an audit or a collection that controls cannot be applied to."""
     for name in names:
         if name not in CONTROLS:
@@ -135,7 +122,7 @@ def _check(names: Iterable[str], collection: Collection, raw: Audit, near: float
         )
 
 
-def _table(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
+def _with_raw_rows(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
     """Put the raw values in front of the controls, and correct all p of the table together."""
     raw_rows = []
     for run in raw.runs:
@@ -151,7 +138,8 @@ def _table(raw: Audit, controlled: list[Controlled]) -> tuple[Controlled, ...]:
             )
             raw_rows.append(row)
     rows = [*raw_rows, *controlled]
-    # A tilt that a control did not change is the same object as the raw tilt, and no further test.
+    # A tilt that a control did not change is the same object as the raw tilt. It is no further
+    # test, and must not make the correction stronger: so each object is corrected once.
     tilts_by_id: dict[int, Effect] = {}
     for row in rows:
         tilts_by_id |= {id(tilt): tilt for tilt in row.tilts}
@@ -172,12 +160,7 @@ def _tilts(audited: Audit, run: str, pair: Pair) -> tuple[Effect, ...]:
 
 
 class _Controls:
-    """The controls of one audit.
-
-    `rows` has the twins of each pair of groups, a row of two documents each. `family` is the number
-    of each document's family: all documents that are versions of one origin, if it has twins; else
-    −1. `twins` says which documents have a family.
-    """
+    """The controls of one audit: changes the texts, ranks again if needed, and audits again."""
 
     def __init__(
         self,
@@ -202,9 +185,8 @@ class _Controls:
             self.collection = Collection(
                 docs, collection.queries, collection.qrels, collection.spec
             )
-        self.rows = [twin_rows(collection, groups, pair) for pair in raw.tilted_pairs]
-        self.family = _families(collection, self.rows)
-        self.twins = self.family >= 0
+        rows = [twin_rows(collection, groups, pair) for pair in raw.tilted_pairs]
+        self.twin_texts = TwinTexts(self.collection, rows, near=near)
 
     def control(self, name: str) -> list[Controlled]:
         """Audit all runs under one control.
@@ -212,14 +194,14 @@ class _Controls:
         A control changes the collection for all rankers alike, apart from ``tokens``, which depends
         on what a ranker reads.
         """
-        if not self.twins.any():
+        if not self.twin_texts.has_twin.any():
             without_twins = self._not_applicable(name, "no twins")
             return [self._row_without_result(run, name, without_twins) for run in self.runs]
-        changed: dict[str, Changed] = {}
+        changed: dict[str, ChangedCollection] = {}
         rows = []
         for index, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
             report(f"control {name}", index, len(self.runs))
-            reader = _reader(ranker) if name == "tokens" else None
+            reader = reader_of(ranker) if name == "tokens" else None
             obstacle = _obstacle(ranker, name, reader)
             if obstacle is not None:
                 change = self._not_applicable(name, obstacle)
@@ -227,94 +209,10 @@ class _Controls:
                 continue
             key = repr(ranker) if name == "tokens" else name
             if key not in changed:
-                changed[key] = self._changed(name, reader)
+                changed[key] = self.twin_texts.changed(name, reader)
             rows += self._control_run(ranker, run, name, changed[key])
         report(f"control {name}", len(self.runs), len(self.runs))
         return rows
-
-    def _changed(self, name: str, reader: _Reader | None) -> Changed:
-        """Return the collection that a control makes; only ``tokens`` has a `reader`."""
-        if reader is not None:
-            return self._with_texts(self._texts_of_equal_tokens(reader))
-        if name == "near-identical":
-            return self._without_near_identical()
-        docs = self.collection.docs
-        if name == "length":
-            return self._with_texts(self._texts_of_equal_words())
-        if name == "boilerplate":
-            return self._with_texts(without_opening(docs["text"]))
-        has_one_title = pl.col("title").n_unique().over(pl.Series(self.family)) == 1
-        is_shared = has_one_title & pl.Series(self.twins)
-        title = pl.when(is_shared).then(pl.lit("")).otherwise("title")
-        return self._with_texts(docs["text"], docs.select(title.alias("title"))["title"])
-
-    def _texts_of_equal_words(self) -> Iterator[str]:
-        """Yield every text, cut to the number of words of its shortest twin."""
-        texts = self.collection.docs["text"]
-        sizes = words(texts).to_numpy()
-        for text, size, shortest in zip(texts, sizes, self._shortest(sizes), strict=True):
-            yield text if size <= shortest else " ".join(text.split()[:shortest])
-
-    def _texts_of_equal_tokens(self, reader: _Reader) -> Iterator[str]:
-        """Yield every text, cut to as many tokens as the model reads of its shortest twin."""
-        tokens, docs = reader.tokens, self.collection.docs
-        uncut = self.collection.texts(reader.text).to_list()
-        sizes = tokens.counts(uncut, "counting tokens")
-        budgets = self._shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
-        longer = np.flatnonzero(self.twins & (sizes > budgets))
-        # The character at which each of these texts is cut.
-        cuts = tokens.ends([uncut[row] for row in longer], budgets[longer])
-        cut_by_row = dict(zip(longer.tolist(), cuts, strict=True))
-        has_title = reader.text == "title+text"
-        for row, (title, text) in enumerate(docs.select("title", "text").iter_rows()):
-            if row not in cut_by_row:
-                yield text
-                continue
-            # The title comes first, with a space after it, and is not part of the text.
-            start = len(title.strip()) + 1 if has_title and title.strip() else 0
-            yield uncut[row][start : max(cut_by_row[row], start)]
-
-    def _without_near_identical(self) -> Changed:
-        """Leave out all twins of an origin if two of them have nearly the same text."""
-        collection = self.collection
-        alike = [
-            rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)
-        ]
-        alike_families = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
-        is_left_out = np.isin(self.family, alike_families)
-        ids = frozenset(collection.ids.filter(pl.Series(is_left_out)))
-        docs = collection.docs.filter(pl.Series(~is_left_out))
-        qrels = collection.qrels.filter(~pl.col("doc_id").is_in(list(ids)))
-        change = ControlChange(
-            outcome="changed",
-            changed=len(alike_families),
-            total=len(np.unique(self.family[self.twins])),
-            unit="pairs",
-            near=self.near,
-        )
-        return Changed(
-            collection=Collection(docs, collection.queries, qrels),
-            change=change,
-            left_out=ids,
-        )
-
-    def _with_texts(self, texts: Iterable[str], titles: pl.Series | None = None) -> Changed:
-        """Return the collection with other texts, and other titles if there are any."""
-        docs = self.collection.docs
-        text = pl.Series("text", list(texts), dtype=pl.String)
-        title = docs["title"] if titles is None else titles
-        changed_count = int(((text != docs["text"]) | (title != docs["title"])).sum())
-        collection = Collection(
-            docs.with_columns(text, title), self.collection.queries, self.collection.qrels
-        )
-        change = ControlChange(outcome="changed", changed=changed_count, total=docs.height)
-        return Changed(collection=collection, change=change)
-
-    def _shortest(self, sizes: Ints) -> Ints:
-        """Return the smallest size among each document and its twins."""
-        table = pl.DataFrame({"family": self.family, "size": sizes})
-        smallest = table.select(pl.col("size").min().over("family"))["size"].to_numpy()
-        return np.where(self.twins, smallest, sizes)
 
     def _not_applicable(self, name: str, obstacle: Obstacle) -> ControlChange:
         """Return the change of a control that cannot be applied, with the reason."""
@@ -353,7 +251,7 @@ class _Controls:
         )
 
     def _control_run(
-        self, ranker: Ranker, run: Run, name: str, changed: Changed
+        self, ranker: Ranker, run: Run, name: str, changed: ChangedCollection
     ) -> list[Controlled]:
         """Audit one run again over a changed collection; a row for each pair of groups."""
         new_run, change = self._rank_again(ranker, run, changed), changed.change
@@ -390,7 +288,7 @@ class _Controls:
         tilts = _tilts(self.raw, run.name, pair)
         moves = []
         for tilt in tilts:
-            zero = tilt.value - tilt.value  # NaN where the tilt is undefined
+            zero = tilt.value - tilt.value  # 0, or NaN where the tilt is undefined
             moves.append(Move(value=zero, low=zero, high=zero, queries=tilt.queries))
         a, b = pair
         return Controlled(
@@ -403,7 +301,7 @@ class _Controls:
             moves=tuple(moves),
         )
 
-    def _rank_again(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
+    def _rank_again(self, ranker: Ranker, run: Run, changed: ChangedCollection) -> Run:
         """Rank the changed collection.
 
         Return the run itself if nothing that the ranker reads changed.
@@ -423,9 +321,10 @@ class _Controls:
         return ranker.rank(new)
 
     def _move(self, result: Audit, run: str, measure_index: int, pair: Pair) -> Move:
-        """Compute how far Relative Δ moved, over the queries that both audits have.
+        """Compute how far Relative Δ moved from the raw audit to the one under the control.
 
-        `result` is the audit of this run under the control.
+        Only queries that both audits have count. `result` is the audit of this run under the
+        control.
         """
         raw = self.raw
         new_index_of = {query: index for index, query in enumerate(result.queries)}
@@ -491,34 +390,7 @@ def _clusters(
     return new.clusters_of(new_key, new_numbering), old.clusters_of(old_key, old_numbering)
 
 
-def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
-    """Return the number of each document's family: the versions of one origin.
-
-    −1 for a document without a twin. `pairs` are the rows of all twins, by pair of groups.
-    """
-    family = np.full(collection.docs.height, -1)
-    if not pairs:
-        return family
-    rows = np.unique(np.concatenate([pair_rows.ravel() for pair_rows in pairs]))
-    if len(rows):
-        origin = collection.docs["origin"].gather(rows)
-        family[rows] = origin.rank("dense").to_numpy().astype(np.int64) - 1
-    return family
-
-
-def _reader(ranker: Ranker) -> _Reader | None:
-    """Return what a pipeline's last neural stage reads; None if there is none, or if unknown."""
-    for stage in reversed(stages_of(ranker)):
-        read_tokens = getattr(stage, "tokens", None)
-        if callable(read_tokens):
-            tokens = read_tokens()
-            if not isinstance(tokens, Tokens):
-                return None
-            return _Reader(tokens=tokens, text=str(getattr(stage, "text", "title+text")))
-    return None
-
-
-def _obstacle(ranker: Ranker, name: str, reader: _Reader | None) -> Obstacle | None:
+def _obstacle(ranker: Ranker, name: str, reader: Reader | None) -> Obstacle | None:
     """Return why a control cannot be applied to a ranker; None where it can."""
     if name != "near-identical" and _is_saved(ranker):
         return "saved run"

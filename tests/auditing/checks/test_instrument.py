@@ -7,7 +7,12 @@ import pytest
 from scipy import stats
 
 from ranktilt import Collection, UserError, bundled, ranker
-from ranktilt.auditing.instrument import CHANCE, InstrumentRow, check_instrument, with_drawn_sources
+from ranktilt.auditing.checks.instrument import (
+    CHANCE,
+    InstrumentRow,
+    check_instrument,
+    with_drawn_sources,
+)
 from ranktilt.reporting.sentences.checking.check import instrument_sentence
 from tests.refusals import refused
 from tests.toy import collection_of

@@ -1,4 +1,8 @@
-"""The first results of every list of an audit, saved so that reports need not rank again."""
+"""The first results of every list of an audit, saved so that reports need not rank again.
+
+A *tie block* is a stretch of a list whose documents have the same score. Its documents are saved
+together or not at all: which of them would be above a cut is not known.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.array_text import array_of_text, text_of_array
+from ranktilt.auditing.storage.array_text import array_of_text, text_of_array
 from ranktilt.data.artifact import register
 from ranktilt.data.runs.run import Run, codes
 from ranktilt.measures.ranking import Ranking

@@ -1,4 +1,8 @@
-"""Provenance: the inputs and versions that a result was made with, so that it can be repeated."""
+"""Provenance: the inputs and versions that a result was made with, so that it can be repeated.
+
+A *spec* is a dictionary that says how a collection, a run or a result was made. Provenance is the
+part of a result's spec that is about its inputs.
+"""
 
 from __future__ import annotations
 

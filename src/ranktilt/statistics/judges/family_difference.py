@@ -105,7 +105,7 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     queries, sizes = reference.shape[1], (int(member.sum()), int((~member).sum()))
     if min(sizes) < _FEWEST_OF_SIDE or queries < FEWEST_ROWS:
         return _UNDEFINED
-    fit = _fit(reference, judged, member)
+    fit = _fit_judge_by_reference(reference, judged, member)
     # The variance of the difference of two means is that of a value times 1/n_F + 1/n_O; the error
     # of the slope adds to it by the leverage.
     inverse_sizes = sum(1 / size for size in sizes)
@@ -134,7 +134,7 @@ def family_difference(reference: Floats, judged: Floats, member: Bools) -> Famil
     )
 
 
-def _fit(reference: Floats, judged: Floats, member: Bools) -> _FamilyFit:
+def _fit_judge_by_reference(reference: Floats, judged: Floats, member: Bools) -> _FamilyFit:
     """Fit the judge's mean of each system by its family and by the reference."""
     sides = (member, ~member)
     judged_family, judged_others = (float(judged[side].mean()) for side in sides)
