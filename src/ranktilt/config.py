@@ -51,7 +51,10 @@ _SECRET_NAME = re.compile(
     r"|(^|[_-])(key|token)$",
     re.I,
 )
-"""Names of options that hold a secret: a key or a password."""
+"""Names of options that hold a secret: a key or a password.
+
+Secrets belong in the environment, because files are copied and committed.
+"""
 _SECRET_PREFIX = re.compile(
     r"(?<![A-Za-z0-9])((sk|pk|hf|ghp|gho|xox[abp]|glpat)[-_]|AKIA|AIza|Bearer\s)[A-Za-z0-9_\-]{8,}"
 )
@@ -65,7 +68,7 @@ _TYPEABLE_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _LONG_WORD = 24
 """Fewest characters of a word that may be a random key."""
 _FEWEST_DIGIT_RUNS = 4
-"""Fewest runs of digits between the letters of such a word."""
+"""Fewest runs of digits between the letters of such a word; names of models have fewer."""
 _TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -116,7 +119,7 @@ class StatisticsSettings:
 
     @property
     def audit_options(self) -> dict[str, Any]:
-        """Options of an audit alone that the file sets, as its keywords."""
+        """Options of `ranktilt.audit` that the file sets and no other command has, by name."""
         names = ("ties", "rounding", "missing", "test")
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
@@ -243,7 +246,7 @@ def read_configuration(
         _require_owner(path)
         table = _read_toml(path)
         _require_harmless(path, table)
-    prefix = "" if path is None else f"{path}: "  # of messages
+    prefix = "" if path is None else f"{path}: "  # the beginning of each error
     _require_sections(table, path, prefix)
     _assign(table, assignments or {})
     llm, labels = table.get("llm", {}), table.get("labels", {})
