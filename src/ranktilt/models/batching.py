@@ -28,11 +28,11 @@ Ints = npt.NDArray[np.int64]
 TOKENS = 1_024
 """Most tokens of a batch on a processor, padding included; a longer text has its own batch."""
 GPU_TOKENS = 16_384
-"""Most tokens of a batch on a GPU."""
+"""Most tokens of a batch on a GPU, which computes many at a time."""
 WRITE_EVERY = 512
 """Number of new results after which they are written to the cache."""
 MOST_ROWS = 256
-"""Most rows of a batch."""
+"""Most rows of a batch, so that very short texts do not make huge batches."""
 RESULTS_VERSION = 4
 """Part of every cache key; it is raised if results are computed in another way."""
 _WRITE_SECONDS = 10.0
