@@ -45,7 +45,9 @@ class Count:
     """A number with the name of what it counts: a reason, a source, a kind of answer."""
 
     name: str
+    """What is counted."""
     number: int
+    """How many of it there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,9 @@ class GroupPair:
     """Two groups of documents that are compared."""
 
     a: str
+    """The first group."""
     b: str
+    """The second group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,4 +147,5 @@ def _read_note(content: dict[str, Any]) -> Note:
     return read_fields(kinds[content["kind"]], content)
 
 
+# Fields of results that hold a note are read by `_read_note`, which finds the class by the kind.
 register(Note, fields_for_file, _read_note)
