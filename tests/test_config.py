@@ -82,6 +82,11 @@ REFUSALS = [
         message="labels.team.file looks like a secret",
     ),
     Refusal(
+        name="a long random value with hyphens",
+        text='[labels.team]\nfile = "aB3dE6gH-9jK2mN5pQ-8sT1vW4yZ7bC0"',
+        message="labels.team.file looks like a secret",
+    ),
+    Refusal(
         name="a password in an address",
         text='[llm.judge]\nmodel = "openai:m"\nbase_url = "http://me:pw@host/v1"',
         message="llm.judge.base_url looks like a secret",
@@ -207,6 +212,20 @@ def test_words_of_the_data_are_no_keys(tmp_path: Path) -> None:
         "[labels.team]\nfile = 'HumanLabels2024Version12FinalReview.csv'\nnames = {token = 'ai'}\n"
     )
     assert read_configuration(written(tmp_path, text)).labels["team"].names == {"token": "ai"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "openai:meta-llama/Meta-Llama-3.1-405B-Instruct-FP8",
+        "openai:Qwen/Qwen2.5-0.5B-Instruct-GPTQ-Int4",
+        "openai:mistralai/Mistral-Small-3.2-24B-Instruct-2506",
+        "models/hf-beir-tuned",
+    ],
+)
+def test_a_models_name_is_no_secret(tmp_path: Path, model: str) -> None:
+    configuration = read_configuration(written(tmp_path, f'[llm.judge]\nmodel = "{model}"'))
+    assert configuration.llm["judge"]["model"] == model
 
 
 @pytest.mark.parametrize(

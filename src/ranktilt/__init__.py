@@ -1,6 +1,8 @@
 """RankTilt: what a ranker favours, how sure you can be, why, and how to correct it.
 
-Twelve functions to begin with::
+The *source* of a document is who wrote it, such as people or a language model. A *run* is the
+ranked lists that a ranker returned, and a *tilt* is how far it favours one group of documents over
+another, such as those of two sources. Twelve functions to begin with::
 
     load(folder)                 a collection: documents of two sources, queries, judgments
     ranker("bm25")               anything that ranks; ranker(text).rank(collection) is a run
@@ -22,8 +24,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ranktilt._version import __version__
-from ranktilt.extensions import bundle
-from ranktilt.presenter import name_presenter
+from ranktilt.extensions import set_paper_modules
+from ranktilt.presenter import set_presenter
 
 if TYPE_CHECKING:
     from ranktilt.adapters.ir_measures import as_ir_measures as as_ir_measures
@@ -170,14 +172,13 @@ _NAMES = {
     "as_pyterrier": "adapters.pyterrier",
     "audit": "auditing.audit",
     "audit_sources": "auditing.sources.source_audits",
-    "sequential_audit": "auditing.sequential",
     "bench": "mitigation.bench",
     "bundled": "data.bundled.reader",
     "check": "explaining.check",
     "cite": "citing.cite",
     "cite_session": "citing.making.audit",
-    "context_experiment": "citing.experiment.experiment",
     "compare": "auditing.comparison.compare",
+    "context_experiment": "citing.experiment.experiment",
     "controls": "auditing.controls.controls",
     "estimand": "measures.base",
     "explain": "explaining.explain",
@@ -208,6 +209,7 @@ _NAMES = {
     "save_answered": "generation.answer.save",
     "save_answers": "citing.making.save",
     "save_rewritten": "generation.rewrite.save",
+    "sequential_audit": "auditing.sequential",
     "split_queries": "mitigation.query_split",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
@@ -215,16 +217,20 @@ _NAMES = {
     "training_study": "training.study",
     "versions": "generation.versions.make",
 }
+"""Module of each public name, without ``ranktilt.``; it is imported when the name is first used."""
 
 __all__ = ["__version__", *_NAMES]
 
 
 def _presenter() -> Any:
+    """Import the module that shows results, when a result is first shown."""
     return import_module("ranktilt.reporting.presenting")
 
 
-name_presenter(_presenter)
-bundle("ranktilt.papers.dai", "ranktilt.papers.wang", "ranktilt.papers.askari")
+# Two rooms are named here, because files that they import must reach them: results are shown by
+# `reporting`, which imports the results, and tables of names include those of `papers`.
+set_presenter(_presenter)
+set_paper_modules("ranktilt.papers.dai", "ranktilt.papers.wang", "ranktilt.papers.askari")
 
 
 def __getattr__(name: str) -> Any:

@@ -51,11 +51,15 @@ _SECRET_NAME = re.compile(
     r"|(^|[_-])(key|token)$",
     re.I,
 )
-"""Names of options that hold a secret: a key or a password."""
+"""Names of options that hold a secret: a key or a password.
+
+Secrets belong in the environment, because files are copied and committed.
+"""
 _SECRET_PREFIX = re.compile(
-    r"(?<![A-Za-z0-9])((sk|pk|hf|ghp|gho|xox[abp]|glpat)[-_]|AKIA|AIza|Bearer\s)[A-Za-z0-9_\-]{8,}"
+    r"(?<![A-Za-z0-9])((sk|pk)[-_]|(hf|ghp|gho)_|(xox[abp]|glpat)-|AKIA|AIza|Bearer\s)"
+    r"[A-Za-z0-9_\-]{8,}"
 )
-"""Beginnings of keys and passwords."""
+"""Beginnings of the keys of services, such as ``sk-`` of OpenAI's and ``hf_`` of Hugging Face's."""
 _NAME_BEFORE_EQUALS = re.compile(r"([\w-]+)\s*=")
 """Name before an equals sign."""
 _CODE_NAME = re.compile(r"engine:.*|[A-Za-z_][\w.]*\.[\w.]*:[A-Za-z_]\w*")
@@ -66,6 +70,8 @@ _LONG_WORD = 24
 """Fewest characters of a word that may be a random key."""
 _FEWEST_DIGIT_RUNS = 4
 """Fewest runs of digits between the letters of such a word."""
+_NAME_SEPARATORS = re.compile(r"[-._]")
+"""Characters between the parts of a model's name, such as ``Llama-3.3-70B-Instruct-Q4_K_M``."""
 _TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -116,7 +122,7 @@ class StatisticsSettings:
 
     @property
     def audit_options(self) -> dict[str, Any]:
-        """Options of an audit alone that the file sets, as its keywords."""
+        """Options of `ranktilt.audit` that the file sets and no other command has, by name."""
         names = ("ties", "rounding", "missing", "test")
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
@@ -243,7 +249,7 @@ def read_configuration(
         _require_owner(path)
         table = _read_toml(path)
         _require_harmless(path, table)
-    prefix = "" if path is None else f"{path}: "  # of messages
+    prefix = "" if path is None else f"{path}: "  # the beginning of each error
     _require_sections(table, path, prefix)
     _assign(table, assignments or {})
     llm, labels = table.get("llm", {}), table.get("labels", {})
@@ -484,10 +490,20 @@ def _looks_secret(text: str) -> bool:
 
 
 def _looks_random(word: str) -> bool:
-    """Tell whether a word looks random: long, with letters of both cases and scattered digits."""
+    """Tell whether a word looks random: long, with letters of both cases and scattered digits.
+
+    Names of models are such words too. But each of their parts has its digits together, as in
+    ``70B``, while a part of a key has letters between digits.
+    """
     has_all_kinds = all(re.search(kind, word) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-    digit_run_count = len(re.findall(r"[0-9]+", word))
-    return len(word) >= _LONG_WORD and has_all_kinds and digit_run_count >= _FEWEST_DIGIT_RUNS
+    is_scattered = _digit_run_count(word) >= _FEWEST_DIGIT_RUNS
+    is_name = all(_digit_run_count(part) < 2 for part in _NAME_SEPARATORS.split(word))
+    return len(word) >= _LONG_WORD and has_all_kinds and is_scattered and not is_name
+
+
+def _digit_run_count(text: str) -> int:
+    """Count the runs of digits in a text."""
+    return len(re.findall(r"[0-9]+", text))
 
 
 def _secret_error(path: Path, key: str) -> UserError:

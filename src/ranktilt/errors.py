@@ -13,13 +13,16 @@ from pathlib import Path
 _MOST_LISTED = 100
 """Most names that a message lists."""
 _MOST_CHARACTERS = 700
-"""Most characters of a list of names; of a longer list, only the first names are shown."""
+"""Most characters of a list of names: some nine lines of a terminal.
+
+Of a longer list, only the first names are shown.
+"""
 _MOST_SHOWN = 12
 """Number of names that are shown of such a long list."""
 _MOST_NUMBERS = 12
 """Most numbers that are listed; for more, a message has their range."""
 _MOST_COMPARED = 5_000
-"""Most names among which a similar name is looked for."""
+"""Most names among which a similar name is looked for, because each comparison takes time."""
 # Control characters (C0, DEL and C1), marks of the direction of writing, other line ends, and
 # lone surrogates, which are halves of characters.
 _INVISIBLE = re.compile(
@@ -56,7 +59,10 @@ class DataError(UserError):
 
 
 def error_in_file(path: str | Path, error: UserError, *, line: int | None = None) -> DataError:
-    """Return the error as one about a file; an error that names its file stays as it is."""
+    """Return a `DataError` with the message of an error, which begins with the file's name.
+
+    An error that names its file already is returned as it is.
+    """
     return error if isinstance(error, DataError) else DataError(path, str(error), line=line)
 
 

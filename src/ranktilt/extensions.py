@@ -25,10 +25,10 @@ _paper_modules: list[str] = []
 """Modules of the papers in RankTilt, which extend it as packages do."""
 
 
-def bundle(*modules: str) -> None:
-    """Set the modules of the papers in RankTilt.
+def set_paper_modules(*modules: str) -> None:
+    """Set the modules of the papers in RankTilt, whose ``EXTENSIONS`` are read for each look-up.
 
-    Their ``EXTENSIONS`` are read when a name is looked up.
+    This file cannot name them, because no room may depend on `papers`; the package does.
     """
     _paper_modules[:] = modules
 
@@ -125,7 +125,8 @@ def _points_of_group(
     """Return the entry points of a group in all installed packages, sorted by name.
 
     `read` is `importlib.metadata.entry_points`. They are read once for each search path of modules:
-    that takes 15 ms, and a command asks several times.
+    that takes 15 ms, and a command asks several times. `read` is an argument so that a test that
+    replaces the function does not get the entry points that were kept before.
     """
     return tuple(sorted(read(group=group), key=lambda point: point.name))
 

@@ -48,8 +48,11 @@ _loaders: list[Callable[[], Presenter]] = []
 """The function that imports the module that shows results, as the only element."""
 
 
-def name_presenter(load: Callable[[], Presenter]) -> None:
-    """Set the function that imports the module that shows results, once a result is shown."""
+def set_presenter(load: Callable[[], Presenter]) -> None:
+    """Set the function that imports the module that shows results.
+
+    It is called when a result is first shown, so that importing RankTilt stays quick.
+    """
     _loaders[:] = [load]
 
 

@@ -1,4 +1,8 @@
-"""Presets: the settings of a paper by one word, such as ``--preset dai``."""
+"""Presets: the settings of a paper by one word, such as ``--preset dai``.
+
+A paper may compute a measure, or run a ranker, differently from RankTilt's defaults. Its preset has
+these differences, so that its numbers can be reproduced.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class Preset:
     text: str | None = None
     """Fields of a document that rankers read: ``title+text``, ``text`` or ``title``."""
     recipes: Mapping[str, str] = field(default_factory=dict)
-    """Rankers of the paper by the name that users type: ``bm25:dai`` by ``bm25``."""
+    """Rankers of the paper by the name that users type: for ``bm25`` it may have ``bm25:dai``."""
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Options of rankers by the ranker's name, for options that the user does not set."""
     training: Mapping[str, Any] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """Progress: work reports its steps, and a listener draws them as progress bars.
 
-Without a listener, they are drawn in the output of a notebook, if the process runs one.
+The command line sets a listener that draws in the terminal. Without a listener, the bars are drawn
+in the output of a notebook's cell, if the process runs a notebook, and else not at all.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from ranktilt.errors import escape_invisible
 Listener = Callable[[str, int, int], None]
 """Function of a label, the number of steps that are done, and the number of all steps."""
 _DELAY = 0.5
-"""Seconds of work after which a notebook shows its progress."""
+"""Seconds of work after which a notebook shows its progress; shorter work would only flicker."""
 _PAUSE = 0.1
-"""Fewest seconds between two drawings."""
+"""Fewest seconds between two drawings, so that drawing takes little of the time."""
 
 _listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default=None)
 """The listener that draws progress; None if there is no listener."""
@@ -61,16 +62,20 @@ class NotebookBars:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._lock = threading.Lock()
-        # Number of the cell, and IPython's handle of its output, which redraws it.
+        # Number of the cell that runs, and IPython's handle, by which its output is redrawn.
         self._cell: Any = None
         self._handle: Any = None
-        # Of each label: when its work began, and its steps that are done and of all.
+        # By label: the time at which its work began, and its numbers of done and of all steps.
         self._start_times = dict[str, float]()
         self._steps = dict[str, tuple[int, int]]()
         self._last_drawing = 0.0
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Draw a step, unless the work began, or the last drawing was made, only just before."""
+        """Note a step, and redraw the bars if it is time to.
+
+        It is not before the work has taken `_DELAY` seconds, or within `_PAUSE` seconds of the last
+        drawing. The end of work that has a bar is always drawn, so that the bar goes away.
+        """
         with self._lock:
             # A new cell has an output of its own. The cell before it may have been interrupted, so
             # that its work did not end.

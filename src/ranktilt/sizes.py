@@ -1,8 +1,9 @@
 """Read sizes that a user types, in points.
 
-One point is one percent of a share, of an effectiveness, or of a Relative Δ. All options of the
-command line and keys of ranktilt.toml are read here, so that ``5``, ``5%`` and ``5 points`` are the
-same size everywhere.
+Shares, means of measures such as nDCG, and Relative Δ (the difference between the means of two
+groups, in percent of their average) are all printed in percent. A *point* is one such percent: from
+40 % to 45 % are 5 points. All options of the command line and keys of ranktilt.toml are read here,
+so that ``5``, ``5%`` and ``5 points`` are the same size everywhere.
 """
 
 from __future__ import annotations

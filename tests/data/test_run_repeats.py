@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranktilt.data.runs.run import _first_repeated
+from ranktilt.data.runs.repeated_documents import first_repeated
 
 
 def first_repeated_by_hand(query: list[int], docs: list[int]) -> int | None:
@@ -19,16 +19,16 @@ def first_repeated_by_hand(query: list[int], docs: list[int]) -> int | None:
 @pytest.mark.parametrize("largest", [40, 3_000_000, 2**31 - 2])
 def test_first_repeated_document(seed: int, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Seven entries at a time, so that lists end inside, at and after the end of a part.
-    monkeypatch.setattr("ranktilt.data.runs.run._ENTRIES_PER_SORT", 7)
-    monkeypatch.setattr("ranktilt.data.runs.run._QUERIES_PER_SORT", 3)
+    monkeypatch.setattr("ranktilt.data.runs.repeated_documents._ENTRIES_PER_SORT", 7)
+    monkeypatch.setattr("ranktilt.data.runs.repeated_documents._QUERIES_PER_SORT", 3)
     rng = np.random.default_rng(seed)
     query = rng.integers(0, 12, 60)
     if seed % 3:
         query = np.sort(query)
     docs = rng.integers(0, largest, 60).astype(np.int32)
     expected = first_repeated_by_hand(query.tolist(), docs.tolist())
-    assert _first_repeated(query, docs) == expected
+    assert first_repeated(query, docs) == expected
 
 
 def test_no_entries_have_no_repeated_document() -> None:
-    assert _first_repeated(np.empty(0, np.int64), np.empty(0, np.int32)) is None
+    assert first_repeated(np.empty(0, np.int64), np.empty(0, np.int32)) is None

@@ -1,4 +1,8 @@
-"""Rankers of Python objects, and the description of such an object in a run's spec."""
+"""Rankers of Python objects, and the description of such an object in a run's spec.
+
+An object is a model, pipeline or retriever of another library, or a function of the user. The
+*spec* of a run says how the run was made.
+"""
 
 from __future__ import annotations
 

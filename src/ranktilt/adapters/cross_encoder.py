@@ -1,6 +1,8 @@
 """sentence-transformers: a `CrossEncoder` in memory as a ranker.
 
-Its scores are those of ``cross-encoder:FOLDER`` for the saved model.
+A cross-encoder is a classifier that reads a query and a document together. Its last layer, the
+*head*, has one or two outputs (*labels*), which `Head` makes a score. The scores here are the same
+as those of ``cross-encoder:FOLDER`` for the saved model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A ranker that calls a function of the user once, with all queries.
 
-A *hit* is a document in the answer to a query, with its score.
+A *hit* is a document in the answer to a query, with its score. The *depth* is the number of hits
+that are asked for. The *spec* of a run says how the run was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Measures of a group's documents, and Relative Δ, for ir_measures and PyTerrier's experiments."""
+"""Measures of a group's documents, and Relative Δ, for ir_measures and PyTerrier's experiments.
+
+A *group* is the documents with one value in a column, such as ``human`` in ``source``. Relative Δ
+is the difference between the means of two groups, in percent of their average. *Judgments*
+(*qrels*) say which documents are relevant to a query.
+"""
 
 from __future__ import annotations
 

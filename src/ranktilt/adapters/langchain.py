@@ -1,4 +1,7 @@
-"""LangChain: a retriever, or any chain that ends in documents, as a ranker."""
+"""LangChain: a retriever, or any chain that ends in documents, as a ranker.
+
+`retrievers` asks it; this file only says where LangChain's documents have their ids.
+"""
 
 from __future__ import annotations
 

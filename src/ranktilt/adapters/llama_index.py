@@ -1,4 +1,7 @@
-"""LlamaIndex: a retriever as a ranker."""
+"""LlamaIndex: a retriever as a ranker.
+
+`retrievers` asks it; this file only says where LlamaIndex's nodes have their ids and scores.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""mteb: a model that searches as a ranker, and a ranker as such a model."""
+"""mteb: a model that searches as a ranker, and a ranker as such a model.
+
+mteb is a benchmark of text embeddings. Its models search a corpus, or re-rank the candidates of
+each query.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""PyTerrier: a pipeline as a ranker, and a ranker as a transformer."""
+"""PyTerrier: a pipeline as a ranker, and a ranker as a transformer.
+
+PyTerrier calls queries *topics*. Its *transformers* take a table of topics or of results, and
+return one of results; a *pipeline* is several of them, one after the other.
+"""
 
 from __future__ import annotations
 

@@ -137,6 +137,7 @@ class SentenceTransformerRanker(LoadedModelRanker, Dense):
         )
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Rank with the model as it is now."""
         # A copy has no cached encoder, whose hash may be of weights that training has changed
         # since.
         return Dense.rank(replace(self), collection, run)

@@ -1,4 +1,8 @@
-"""Answers of an engine: the pages that each one cites, and those that the engine consulted."""
+"""Answers of an engine: the pages that each one cites, and those that the engine consulted.
+
+An answer engine, such as a chat model with a search, *retrieves* pages, *consults* (reads) some of
+them, and *cites* some of these. Several answers to one query are *repeats*.
+"""
 
 from __future__ import annotations
 

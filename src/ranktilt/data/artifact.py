@@ -43,9 +43,9 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.presenter import presenter
 
 _LEAST_INTEGER = -(2**63)
-"""Smallest integer that parsers of JSON keep exact."""
+"""Smallest integer that orjson reads and writes as an integer."""
 _INTEGER_END = 2**64
-"""The integer after the largest one that parsers of JSON keep exact."""
+"""The integer after the largest one that orjson reads and writes as an integer."""
 _MISFIT_EXCEPTIONS = (
     ArithmeticError,
     AttributeError,
@@ -108,7 +108,11 @@ class Header:
 
 
 class Result:
-    """The outcome of a command: a frozen dataclass that is saved as one versioned JSON file."""
+    """The outcome of a command: a frozen dataclass that is saved as one versioned JSON file.
+
+    A class of results gives the fields of its `Header` as arguments, and needs no other code to be
+    saved, loaded, printed and compared.
+    """
 
     header: ClassVar[Header]
     """Kind and version of the class's files."""
@@ -252,9 +256,9 @@ def used_from_files(*results: Any) -> Iterator[None]:
 
 
 def names_files(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function whose arguments are results, or lists of them, by `used_from_files`.
+    """Decorate a function that takes results, so that its errors name their files.
 
-    Its errors then name the file of the result that caused them.
+    Its arguments may be results or lists of them; see `used_from_files`.
     """
 
     @wraps(function)
@@ -339,7 +343,8 @@ def hash_values(content: Any) -> str:
 def _canonical(value: Any) -> Any:
     """Return parsed JSON in which equal numbers have the same form.
 
-    A whole number of 64 bits becomes an integer (1.0 becomes 1), any other number a float.
+    Another program may write 1.0 as 1, or 1e3 for 1000. A whole number of 64 bits becomes an
+    integer, any other number a float.
     """
     if isinstance(value, float):
         is_exact = value.is_integer() and _LEAST_INTEGER <= value < _INTEGER_END

@@ -1,5 +1,7 @@
 """Builders make a published collection from its original files, as ``ranktilt data build`` does.
 
+Such as the collection of a paper that may not be redistributed, from the files of its sources.
+
 A builder is a plain function that returns a `BuiltCollection`. The command line makes a command of
 it: a parameter before ``*`` becomes an argument, and a parameter after it an option. Values are
 read by the parameters' types, and the help comes from the docstring (numpydoc, ``Parameters``).

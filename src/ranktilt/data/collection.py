@@ -1,4 +1,9 @@
-"""The collection: documents, queries and judgments, with the source of each document."""
+"""The collection: documents, queries and judgments, with the source of each document.
+
+The *source* of a document is who wrote it, such as people or a language model. Its *origin* is the
+id of the document that it was rewritten from, or its own id. *Twins* are two documents of one
+origin by different sources. The *judgments* (*qrels*) say how relevant a document is to a query.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,8 @@ DOC_COLUMNS = ("id", "title", "text", "source", "origin")
 POOL = "pool"
 """Column that says whether a document was chosen for rewriting.
 
-A pooled collection rewrites only some of its documents. The others have no twin by design.
+Some collections have rewrites of only some of their documents, which are the *pool*. The others
+have no twin by design, and checks must not count that as a fault.
 """
 MOST_SOURCES = 50
 """Most sources to compare; if there are more, they are names of persons, hosts or documents."""
@@ -44,7 +50,10 @@ _SOURCE_ADVICE = (
 TEXT_CHOICES = ("title+text", "text", "title")
 """Parts of a document that a ranker can read."""
 _TIE_SEED = b"ranktilt-tie-0"
-"""Prefix of the hashes that order tied documents; another prefix would give another order."""
+"""Prefix of the hashes that order documents with equal scores where a list is cut off.
+
+Another prefix would give another order, and so another run.
+"""
 _MISSING_SOURCES = ("", "nan")
 """Values that name no source: an empty one, and what pandas writes for a missing value."""
 _DOCUMENT_KEYS = frozenset(
@@ -158,10 +167,10 @@ class Collection:
         return self.docs["source"].null_count()
 
     def source_named(self, name: str) -> str:
-        """Return the name of the source that a user names by its label: ``source 1`` for ``1``.
+        """Return the source that a user names as the file does: ``source 1`` for ``1``.
 
-        Sources that are bare numbers are called ``source 1``, so that their names say what they
-        are. Any other name is returned as it is.
+        Where a file has bare numbers as sources, the collection calls them ``source 1``, because a
+        ``1`` in a table or a sentence would say nothing. Any other name is returned as it is.
         """
         source = group_name("source", name)
         return source if source in self.sources else name
@@ -253,9 +262,13 @@ class Collection:
         return self.memo("texts", self._titled_texts)
 
     def _titled_texts(self) -> pl.Series:
-        """Return title and text of each document, joined by a space."""
+        """Return title and text of each document, joined by a space.
+
+        Joined texts of a large collection are kept in a file that is mapped into memory. Where no
+        document has a title, the texts themselves serve, and no second file is needed.
+        """
         if all(_is_text_alone(docs) for docs in self.docs.iter_slices(DOCUMENTS_AT_ONCE)):
-            return self.docs["text"]  # large collections of passages need no second file
+            return self.docs["text"]
         if self.text_bytes() < LARGE_BYTES:
             return self.docs.select(_JOINED_TEXT)["text"]
         return mapped_texts(self._joined_texts)["text"]
@@ -329,9 +342,11 @@ class Collection:
     def tie_keys(self) -> npt.NDArray[np.uint64]:
         """Return a number for each document, which orders documents with tied scores at a cutoff.
 
-        It is a hash of the origin if a document has a twin or no text, else of its text. So twins
-        share a key, and so do documents with identical texts; they are kept or cut off together.
-        The key never depends on the source.
+        A list of the first k documents may have to be cut between documents with the same score.
+        Their ids must not decide, because ids often differ by source, so that one source would
+        always win. The key is a hash of the origin if a document has a twin or no text, else of its
+        text. So twins share a key, and so do documents with identical texts; they are kept or cut
+        off together. The key never depends on the source.
         """
         return self.memo("tie_keys", self._tie_keys)
 
@@ -367,7 +382,11 @@ class Collection:
         return self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value of a key; `make` computes it at the first call, and it is kept."""
+        """Return the value of a key; `make` computes it at the first call, and it is kept.
+
+        A collection is immutable, so that whatever is computed from it, such as an index of its
+        terms, can be kept with it for the next ranker or audit.
+        """
         name = key[0] if isinstance(key, tuple) else key
         values = self._document_memo if name in _DOCUMENT_KEYS else self._memo
         if key not in values:
@@ -406,7 +425,7 @@ def _is_text_alone(docs: pl.DataFrame) -> bool:
     has_title = (pl.col("title") != "").any()
     changes = (pl.col("text") != _JOINED_TEXT).any()
     is_text_alone = not docs.select(has_title).item() and not docs.select(changes).item()
-    release_texts()
+    release_texts()  # gives the memory of the texts that were just read back to the system
     return is_text_alone
 
 
@@ -458,12 +477,12 @@ def _with_default_columns(docs: pl.DataFrame) -> pl.DataFrame:
 
 
 def names_somebody(source: str) -> bool:
-    """Return whether a source is the name of somebody."""
+    """Return whether a value of the column ``source`` names a source, and is no missing value."""
     return source.strip().lower() not in _MISSING_SOURCES
 
 
 def stated_source() -> pl.Expr:
-    """Return the column ``source``, with null instead of values that name nobody."""
+    """Return the column ``source``, with null instead of values that mean a missing one."""
     source = pl.col("source").cast(pl.String)
     is_stated = ~source.str.strip_chars().str.to_lowercase().is_in(_MISSING_SOURCES)
     return pl.when(is_stated).then(source).alias("source")

@@ -1,6 +1,7 @@
 """Read and write files, plain or packed; errors name the file and the line.
 
-A *packed* file is compressed, such as by gzip. A *chunk* is some lines of a file.
+A *packed* file is compressed, such as by gzip. A *block* is some megabytes of a file's bytes, and a
+*chunk* is the lines in a block.
 """
 
 from __future__ import annotations
@@ -244,7 +245,8 @@ def _write(path: Path, content: Content, *, packed: bool) -> None:
     """Write the content to a file, packed by gzip or as it is."""
     with path.open("wb") as stream:
         if packed:
-            # Without a name and a time, equal contents give equal files.
+            # gzip would store the file's name and the time. Without them equal contents give
+            # equal files, which have the same hash.
             with gzip.GzipFile(
                 filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0
             ) as packed_stream:
@@ -278,7 +280,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
 def task_lock(task: str) -> Iterator[None]:
     """Keep other processes of this user from running the same task meanwhile.
 
-    `task` is any text that names the task. `BlockingIOError` if another process runs it already.
+    Such as two commands that write to the same folder. `task` is any text that names the task.
+    `BlockingIOError` if another process runs it already.
     """
     name = hashlib.sha256(os.fsencode(f"{Path.home()} {task}")).hexdigest()[:32]
     path = Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock"
@@ -324,7 +327,10 @@ def lock(stream: IO[bytes], *, wait: bool) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Check that a file can be written, before hours of work; `UserError` if it cannot."""
+    """Check that a file can be written, before hours of work; `UserError` if it cannot.
+
+    A device or a pipe, such as ``/dev/stdout``, is not checked.
+    """
     target = Path(os.path.realpath(path))
     if target.is_file() or not target.exists():
         _require_writable_parent(path, target)

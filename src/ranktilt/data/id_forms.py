@@ -1,7 +1,8 @@
 """Find ids that are the same but written differently, such as with http and https.
 
 Each difference is an `IdForm`, whose function removes it: ids that are equal afterwards differed
-only in this way.
+only in this way. Nothing is matched by such forms. They serve to tell a user why documents of a run
+or a label file are not in the collection.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import polars as pl
 from ranktilt.errors import counted
 
 _MOST_IDS = 200_000
-"""Most ids to compare; of a longer list, only the first ones are compared."""
+"""Most ids to compare; of a longer list, only the first ones are compared: they show the form."""
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*://"
 """Beginning of a web address."""
 

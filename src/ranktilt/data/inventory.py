@@ -1,6 +1,8 @@
 """List what the cache holds for each model or analyzer, and remove it.
 
-An *analyzer* divides texts into terms for lexical rankers.
+The cache keeps what takes long or costs money: embeddings, scores, indexes of terms, answers of
+language models. An *entry* is what belongs to one model, or to one analyzer and collection. An
+*analyzer* divides texts into terms for lexical rankers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """Unite several collections into one, so that a ranker ranks all their documents together.
 
-Documents with the same origin are *versions* of one document, written by different sources.
+The *source* of a document is who wrote it, and its *origin* is the document that it was rewritten
+from. Documents with the same origin are *versions* of one document, written by different sources.
+The *reference* is the source whose documents the others rewrote, usually human text. *Judgments*
+(*qrels*) are grades of how relevant a document is to a query.
 """
 
 from __future__ import annotations

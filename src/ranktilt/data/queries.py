@@ -1,4 +1,8 @@
-"""Read files of queries, without a collection: id and text, as lines, tables or JSON."""
+"""Read files of queries, without a collection: id and text, as lines, tables or JSON.
+
+Such a file names the queries for an engine's responses that do not name them, or is sent to a live
+engine.
+"""
 
 from __future__ import annotations
 

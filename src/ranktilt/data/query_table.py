@@ -2,7 +2,8 @@
 
 The file is delimited text, JSON or Parquet, and one of its columns has the ids of the queries. A
 user names it as ``FILE`` or ``FILE:COLUMN``. ``FILE:COLUMN:3`` divides a column of numbers into
-three parts; `ranktilt.auditing.query_groups` makes the parts.
+three *parts*, such as the early, the middle and the late years; `ranktilt.auditing.query_groups`
+makes them.
 """
 
 from __future__ import annotations

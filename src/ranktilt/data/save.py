@@ -1,4 +1,9 @@
-"""Write a collection as a folder in BEIR's layout."""
+"""Write a collection as a folder in BEIR's layout.
+
+The folder has ``corpus.jsonl`` (documents), ``queries.jsonl``, and judgments in
+``qrels/<split>.tsv``. A collection of versions that were made by design also has
+``design.json``, which says how they differ.
+"""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ TOKENS = 1_024
 LOW_PRECISION_TOKENS = 4_096
 """The same below float32, where batches of `TOKENS` tokens took a fourth longer in all."""
 GPU_TOKENS = 16_384
-"""Most tokens of a batch on a GPU."""
+"""Most tokens of a batch on a GPU, which computes many at a time."""
 WRITE_EVERY = 512
 """Number of new results after which they are written to the cache."""
 MOST_ROWS = 256
-"""Most rows of a batch."""
+"""Most rows of a batch, so that very short texts do not make huge batches."""
 RESULTS_VERSION = 4
 """Part of every cache key; it is raised if results are computed in another way."""
 _WRITE_SECONDS = 10.0

@@ -1,5 +1,8 @@
 """Find a model checkpoint, hash its content, refuse a folder that cannot be used, and load it.
 
+A *checkpoint* is a folder with a model's *weights* (its numbers), its configuration and its
+tokenizer. A *pooler* and a *head* are last layers that a checkpoint may have, and that not every
+use of the model needs.
 All kinds of models use these functions: encoders, re-rankers, T5s, causal models and models that
 you train. In every function, `for_` is what the model is needed for, such as ``dense:minilm``, for
 the error that names a missing package.

@@ -1,4 +1,8 @@
-"""Choose what computes: the device, the precision and the number of threads."""
+"""Choose what computes: the device, the precision and the number of threads.
+
+A *device* is the processor or a GPU, by torch's name (``cpu``, ``cuda:0``). The *precision* is the
+type of the numbers that a model computes with.
+"""
 
 from __future__ import annotations
 

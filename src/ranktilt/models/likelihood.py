@@ -35,7 +35,8 @@ CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
 EVERY = 8
 """Default distance between two tokens that a masked model masks in the same pass."""
 LONGEST = 2_048
-"""Most tokens of a window, even if the model has positions for more."""
+"""Most tokens of a window, even if the model has positions for more, which would take more memory.
+"""
 _TOKENS_A_BATCH = 2_048
 """Most tokens of a batch on a processor.
 
@@ -53,7 +54,7 @@ _LOGITS_AT_ONCE = 1 << 22
 _RESULTS_VERSION = 2
 """Part of every cache key; it is raised if values are computed in another way."""
 _CHARACTERS_A_TOKEN = 4
-"""Number of characters that count as a token when batches are planned."""
+"""Number of characters that count as a token when batches are planned; counting takes longer."""
 
 
 @dataclass(frozen=True, kw_only=True)

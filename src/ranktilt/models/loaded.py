@@ -1,4 +1,7 @@
-"""Name, hash and tokenizer of a model that is in memory already, and has no folder."""
+"""Name, hash and tokenizer of a model that is in memory already, and has no folder.
+
+The hash takes the place of that of a folder's files: results of the model are cached under it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Count the tokens of texts, and cut texts to a budget of tokens, without loading the model."""
+"""Count the tokens of texts, and cut texts to a budget of tokens, without loading the model.
+
+A model reads only so many tokens of a text (its *limit*), and a run says which share of each
+source's texts was cut. Counting needs only the tokenizer's file, not the model.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ _TEXTS_AT_ONCE = 2048
 _LIMITS = ("tokenizer_config.json", "model_max_length"), ("config.json", "max_position_embeddings")
 """Files and fields that may have a limit of tokens."""
 _CHARACTERS_A_TOKEN = 4
-"""Number of characters that count as a token if there is no tokenizer."""
+"""Number of characters that count as a token if there is no tokenizer: about that of English."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Limits of memory and processors: those of the machine, and those that the user sets.
 
-They must change no result; tests set them to check that they do not. A *control group* is how Linux
-limits the memory and the processor time of a container.
+Exact search and random labels divide their work so that it fits into the limit. Limits must change
+no result; tests set them to check that they do not. A *control group* is how Linux limits the
+memory and the processor time of a container.
 """
 
 from __future__ import annotations

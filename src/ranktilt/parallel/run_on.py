@@ -1,7 +1,9 @@
 """Choose where to compute, by name: in this process, or on a Ray cluster.
 
-Only this module knows Ray. The work of a cluster is divided into *parts*, lists of items, each of
-which a worker computes.
+Ray is a library for computing on several machines; only this module knows it. Work is a *stage*, a
+function from a stream of items to a stream of results (`executor`). On a cluster the items are
+divided into *parts*, each of which a worker computes. A *reference* stands for a result that a
+worker still has, or is computing.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _PARTS_PER_WORKER = 2
 _RETRIES = 3
 """Number of times that Ray repeats a part whose worker died."""
 _CONTACT_SECONDS = 10.0
-"""Seconds to wait for a cluster's answer."""
+"""Seconds to wait for a cluster's answer; Ray itself would try for minutes."""
 _RAY_ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",

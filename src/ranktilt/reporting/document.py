@@ -27,7 +27,10 @@ publication. Whoever saves figures for a paper gets those of the page too.
 Emphasis = Literal["", "strong", "quiet", "alarm"]
 """How strongly a text is shown."""
 SIDES = ("the first group of a pair", "the second")
-"""What a page calls the two sides of a comparison where it shows several pairs of groups."""
+"""What a page calls the two sides of a comparison where it compares several pairs of groups.
+
+A *side* is one of two groups of documents that are compared, such as human and LLM texts.
+"""
 
 
 # Views build cells, rows, columns, sentences, sections, tables and figures by the hundred, a row of
@@ -110,7 +113,7 @@ class Row:
     def shown_cells(self) -> tuple[Cell, ...]:
         """The cells; without their intervals where every value and interval is printed as 0.
 
-        A page prints intervals on a second line, which says nothing in such a row.
+        Intervals are printed on a second line, which would say nothing in such a row.
         """
         cells_with_intervals = [cell for cell in self.cells if cell.ends is not None and cell.text]
         if not cells_with_intervals or not all(map(_is_zero, cells_with_intervals)):

@@ -1,8 +1,9 @@
 """A result's rows as data frames, with every number as the result's JSON file holds it.
 
-The file of a result is an object. Each of its keys that holds a list of objects is a *part*, and
-the objects are the part's rows. Objects nested in a row become columns of the row; lists of objects
-nested in a row become another part.
+The frames are made from the file's content, so that no kind of result needs code of its own here.
+The file of a result is a JSON object. Each of its keys that holds a list of objects is a *part*,
+and the objects are the part's rows. Objects nested in a row become columns of the row; lists of
+objects nested in a row become another part.
 """
 
 from __future__ import annotations
@@ -50,24 +51,28 @@ def frames(result: Any) -> dict[str, pl.DataFrame]:
     """
     if isinstance(result, SourceAudits):
         return _frames_of_sources(result)
-    return _own_frames(result)
+    return _frames_of_file(result)
 
 
 def _frames_of_sources(result: SourceAudits) -> dict[str, pl.DataFrame]:
-    """Return the parts of all audits, with each row's source, and those of the result itself."""
+    """Return the parts of all audits, with each row's source, and those of the result itself.
+
+    A source is who wrote the documents that one of the audits compares with the reference, such as
+    human text.
+    """
     frames_of: dict[str, list[pl.DataFrame]] = {}
     for source, audit in zip(result.sources, result.audits, strict=True):
-        for part, rows in _own_frames(audit).items():
+        for part, rows in _frames_of_file(audit).items():
             with_source = rows.with_columns(compared_source=pl.lit(source.source))
             frames_of.setdefault(part, []).append(with_source)
     of_audits = {
         part: pl.concat(part_frames, how="diagonal_relaxed")
         for part, part_frames in frames_of.items()
     }
-    return of_audits | _own_frames(result)
+    return of_audits | _frames_of_file(result)
 
 
-def _own_frames(result: Any) -> dict[str, pl.DataFrame]:
+def _frames_of_file(result: Any) -> dict[str, pl.DataFrame]:
     """Return the parts of a result's file and, of an audit, its means by group."""
     frames_of: dict[str, pl.DataFrame] = {}
     if hasattr(result, "by_group"):

@@ -1,7 +1,8 @@
 """The glossary of a page: terms, such as nDCG, with their definitions.
 
 A term is marked where it first occurs in a section, with its definition and a link to its entry in
-the page's method notes, which list the terms that occur.
+the page's method notes, which list the terms that occur. Measures (*estimands*) define their own
+terms; all other definitions are in ``terms.toml``.
 """
 
 from __future__ import annotations

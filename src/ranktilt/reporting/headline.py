@@ -1,9 +1,13 @@
 """The headline of every result: its largest finding, whatever the order of inputs.
 
-A *finding* is a sentence with the kind and size of what it says, by which findings are ranked: a
-verdict on one ranker and pair of groups, or a *conflict* of answers with opposite signs. An
-*answer* is the value of a measure for a ranker and a pair; the *primary question* is the measure
-that verdicts rest on.
+An audit compares pairs of groups of documents, such as human and LLM texts. An *answer* is the
+value of one measure for one ranker and pair. The *primary question* is the measure on which the
+*verdict* rests: whether the ranker favours a *side* (one of the two groups), is level or
+inconclusive. The *card* has further questions about the same rankings. Answers that favour
+different sides are a *conflict*.
+
+A *finding* is a sentence, such as a verdict or a conflict, with its kind and size. Findings are
+listed by kind, and by size within a kind.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 2
 """Most rankers that a sentence names; of more it gives the number."""
 _SINGULAR_WORDS = {kind: singular for kind, (singular, _) in VERDICT_WORDS.items()}
-"""Words for each kind of verdict on a single ranker."""
+"""Words for each kind of verdict on a single ranker, such as ``is level``."""
 
 
 def headline(result: Any) -> str:
@@ -49,16 +53,22 @@ def headline(result: Any) -> str:
 
 
 def leading(result: Any) -> Finding:
-    """Return the headline of a result as a finding, with the kind and size of its first part."""
+    """Return the headline of a result as a finding.
+
+    A headline may sum up several findings; its kind and size are those of the largest.
+    """
     result = getattr(result, "audit", result)  # of an audit that was opened with its collection
     name = type(result).__name__
     if name in _SUMMARIES:
         return _SUMMARIES[name](result)
+    # All other results have a function for their headline in the module with their sentences.
     return leading_finding(result)
 
 
 def findings_of(audit: Audit) -> tuple[Finding, ...]:
     """Return the verdicts and conflicts of an audit, the largest finding first."""
+    # The judged pairs are those with a verdict: all pairs, or one for a question that compares all
+    # groups together.
     comparisons = product(audit.runs, audit.judged_pairs)
     verdicts = [_verdict_finding(audit, run, pair) for run, pair in comparisons]
     return sort_findings([*verdicts, *conflict_findings(audit)])
@@ -68,8 +78,9 @@ def conflict_findings(audit: Audit) -> list[Finding]:
     """Return a finding for each run and pair whose answers have opposite signs."""
     if not audit.card:
         return []
-    # trec_eval breaks ties by ids, and Relative Δ follows it; the card's other answers average over
-    # ties. So the two may have opposite signs without a conflict.
+    # With ``ties="trec_eval"``, Relative Δ ranks tied documents by their ids as trec_eval does,
+    # while the card's other answers average over the orders of tied documents. Opposite signs may
+    # then come from the ties alone, so Relative Δ is left out.
     left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
     findings = []
     for run, pair in product(audit.runs, audit.pairs):
@@ -115,8 +126,9 @@ def _answer(audit: Audit, run: str, pair: Pair) -> Effect:
 def _audit_summary(audit: Audit) -> Finding:
     """Sum up the verdicts of an audit: which rankers favour which side, are level, and so on.
 
-    With one pair of groups, rankers are named or counted; with three groups or more and few
-    rankers, the groups of each ranker; otherwise the comparisons are counted.
+    With one pair of groups, the rankers with each verdict are named or counted. With three groups
+    or more and few rankers, each ranker's leading groups are named; with many rankers, verdicts are
+    counted over all rankers and pairs.
     """
     pairs = audit.judged_pairs
     rankers = counted(len(audit.runs), "ranker", "rankers")
@@ -190,7 +202,8 @@ def _source_summary(result: SourceAudits, run: str) -> Finding:
 
     Such as "bm25 favours human text on 3 of 5 sources and is level on 2".
     """
-    # Sizes of the findings on single sources, by their kind and words.
+    # Sources with the same verdict share a phrase. It is as large as the largest of them, so that
+    # the phrases can be sorted as findings are.
     sizes = defaultdict[tuple[FindingKind, str], list[float]](list)
     for compared in result.sources:
         verdict = result.verdict(run, compared.source)
@@ -199,7 +212,7 @@ def _source_summary(result: SourceAudits, run: str) -> Finding:
         answer = result.answer(run, compared.source)
         sizes[kind, words].append(margins(answer, result.margin))
     findings = sort_findings(
-        Finding(kind=kind, sentence=words, size=max(source_sizes), run=words)
+        Finding(kind=kind, sentence=words, size=max(source_sizes))
         for (kind, words), source_sizes in sizes.items()
     )
     source_counts = {words: len(source_sizes) for (_, words), source_sizes in sizes.items()}
@@ -238,7 +251,11 @@ def _source_count_words(count: int, result: SourceAudits, *, is_first: bool) -> 
 
 
 def by_size(explanation: Explanation) -> list[EffectSize]:
-    """Return all effect sizes of an explanation, the largest first and undefined ones last."""
+    """Return all effect sizes of an explanation, the largest first and undefined ones last.
+
+    An effect size is the difference of a property between two sources' texts in standard deviations
+    (Hedges' g), so that different properties can be compared.
+    """
     effects = list(chain.from_iterable(result.effects for result in explanation.results))
     return sorted(effects, key=lambda effect: 0.0 if math.isnan(effect.g) else -abs(effect.g))
 
@@ -246,7 +263,8 @@ def by_size(explanation: Explanation) -> list[EffectSize]:
 def _explanation_summary(explanation: Explanation) -> Finding:
     """Say what goes with the clearest gap, or else what differs most between texts.
 
-    Without either, return the summary of the first probe.
+    A gap is how much higher a ranker scores one side; a probe measures one property of texts.
+    Without gaps and differences, return the summary of the first probe.
     """
     gaps = attributed_gaps(explanation)
     if gaps:

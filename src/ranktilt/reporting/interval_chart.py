@@ -16,13 +16,13 @@ from ranktilt.measures.printing import rounded
 from ranktilt.reporting.tones import Tone
 
 MOST_ROWS = 8
-"""Rows that the first screen has room for."""
+"""Rows that the first screen of a page has room for."""
 MOST_ROWS_OF_PHONE = 5
 """Rows that the first screen of a telephone has room for; the others are collapsed."""
 _WIDEST_LABEL = 26
 """Most characters that a label may have in a line."""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
-"""Steps between ticks that are round numbers, up to a power of ten."""
+"""Steps between ticks that give round numbers; each may be multiplied by a power of ten."""
 _FEWEST_TICKS = 3
 """Fewest ticks of a scale."""
 _ROOM = 0.05
@@ -191,6 +191,7 @@ def _drawn_values(reading: IntervalReading) -> list[float]:
 
 def _ticks(low: float, high: float) -> tuple[float, ...]:
     """Return some three to six round numbers from `low` to `high`, in equal steps."""
+    # The power of ten below the step that would give exactly the fewest ticks.
     power = 10.0 ** math.floor(math.log10((high - low) / _FEWEST_TICKS))
     # The largest step that still gives enough ticks; the power itself always does.
     step = next(

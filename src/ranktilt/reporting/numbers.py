@@ -2,7 +2,8 @@
 
 Functions that return a `str` print a number (`percent`, `signed`); those that end in ``_cell``
 make a cell of a table, and those that end in ``_cells`` return the function that makes the cells
-of a column. Minus is the sign −, not a hyphen.
+of a column. An *estimate* is a value with the two ends of its 95 % interval. A *change* is the
+difference of two values, such as those of a new and an old run. Minus is the sign −, not a hyphen.
 """
 
 from __future__ import annotations
@@ -73,10 +74,10 @@ def estimate_cells(field: str, show: Callable[[float], str]) -> Callable[[Any], 
 
 
 def change_cell(change: Change, unshown: Emphasis = "") -> Cell:
-    """Make a cell of a difference, with a star where it is significant.
+    """Make a cell of a difference, with a star where its corrected p is below .05.
 
-    A difference that is shown (significant, with an interval that excludes 0) is strong; any other
-    has the emphasis `unshown`.
+    The interval is not corrected for several tests, so the two may disagree. Only a difference that
+    both show (`Change.is_shown`) is printed strong; any other has the emphasis `unshown`.
     """
     star = "*" if change.p_corrected < ALPHA else ""
     return estimate_cell(

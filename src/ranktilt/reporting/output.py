@@ -1,4 +1,8 @@
-"""Print a result in any format: make its document (view), then use the format's renderer."""
+"""Print a result in any format.
+
+A *view* makes the result's document: its headings, tables, figures and sentences as data. The
+*renderer* of the format turns the document into text. CSV needs neither; it has the result's rows.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from ranktilt.errors import UserError, unknown_name
 from ranktilt.reporting.views import view
 
 FORMATS = ("table", "markdown", "csv", "latex", "html")
-"""Formats of an output."""
+"""Formats of an output; ``table`` is text for a terminal."""
 
 
 def table(result: Any, format: str = "table", *, notes: bool = True) -> str:

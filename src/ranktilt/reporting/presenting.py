@@ -1,7 +1,7 @@
 """The functions by which results present themselves, such as `Result.frame` and notebooks.
 
-Results cannot import reporting, which imports them; they find this module through
-`ranktilt.presenter`.
+Results cannot import this room, because it imports them. They find this module through
+`ranktilt.presenter`, whose class `Presenter` lists the functions.
 """
 
 from __future__ import annotations

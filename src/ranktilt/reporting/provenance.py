@@ -1,7 +1,8 @@
 """How a result was made, as a section of a page: command, options, versions and notes.
 
-Every result has a *spec*: the options, inputs and versions that it was made from, by name. Titles
-of documents name the folder or file of a spec too.
+Every result has a *spec*: the options, inputs and versions that it was made from, by name. A *note*
+is something that a reader should know besides the numbers. The titles of pages are made here too,
+because they name the folder or file of the spec.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def audited(runs: Sequence[str], spec: Mapping[str, Any]) -> str:
     """Return the title of an audit: its runs, and the folder of its collection if there is one."""
     names = join_words(list(runs)) if len(runs) <= MOST_NAMED else f"{len(runs)} rankers"
     collection = spec.get("collection")
+    # A file of labels is no collection that a title could name.
     has_labels_alone = isinstance(collection, Mapping) and bool(
         collection.get("labels") and not collection.get("path")
     )
@@ -125,6 +127,6 @@ def _list_text(values: Sequence[Any]) -> str:
 
 
 def _field_text(name: str, value: Any) -> str:
-    """Print a field of a value with its name, and in parentheses a value with fields itself."""
+    """Print a field with its name; the value is in parentheses if it has fields itself."""
     text = _text(value)
     return f"{name} ({text})" if isinstance(value, Mapping) else f"{name} {text}"

@@ -1,7 +1,10 @@
 """Load an audit for a report: with its collection, if the files are unchanged, and its runs.
 
-An audit's *spec* names the files that it read, with a hash of each. The collection is read again
-only from files with these hashes: somebody else's audit must not make a page show your files.
+An audit's file keeps the heads of its ranked lists, and no texts. Its *spec* says how it was made:
+it names the files that were read, with a hash of each. These are the documents and queries, the
+*judgments* (*qrels*: which documents are relevant to a query) and the *labels* by which documents
+are grouped. The collection is read again only from files with these hashes: somebody else's audit
+must not make a page show your files.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """`report`: write results as one HTML page, or as a table or figure of a paper.
 
+A *view* makes the document of a result: its text, tables and figures before they are a page. A
+*layout* is a table or figure of a paper without its numbers. The *explorer* is the part of a page
+in which a reader looks through queries, lists and texts.
+
 Results are read from their files where paths are given (`opened`); audits are loaded with their
 collection and runs, as far as these are still there. Several results become *parts* of one page.
 """

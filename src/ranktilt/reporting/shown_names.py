@@ -19,7 +19,7 @@ _WORD_CHARACTER = r"[^\s,;:()\[\]|]"
 _WORD = rf"{_WORD_CHARACTER}*[{_RIGHT_TO_LEFT}](?:{_WORD_CHARACTER}*[^\s,;:()\[\]|.])?"
 """A word that has a letter written from right to left; it does not end with a full stop."""
 _PHRASE = re.compile(rf"({_WORD}(?:[ \u00a0]+{_WORD})*)")
-"""Words of this kind, and the blanks between them."""
+"""Words of this kind, with the blanks between them: their order is reversed together."""
 _RIGHT_TO_LEFT_LETTER = re.compile(f"[{_RIGHT_TO_LEFT}]")
 """Searched first, because `_PHRASE` takes a second for a word of 10,000 other letters."""
 _ISOLATE = "\u2068"
@@ -59,5 +59,5 @@ def middle_out(text: str, most: int) -> str:
     """Leave out the middle of a long text, so that `most` letters remain."""
     if len(text) <= most:
         return text
-    head = most // 3
+    head = most // 3  # the rest goes to the end, in which names differ
     return f"{text[:head]}…{text[head + 1 - most :]}"

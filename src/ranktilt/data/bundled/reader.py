@@ -22,7 +22,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.errors import DataWarning, UserError
 
 FEWEST = 40
-"""Fewest pairs of a usable collection."""
+"""Fewest pairs of a usable collection; other versions of NumPy and SciPy may lack paragraphs."""
 ENOUGH = 120
 """Number of pairs below which there is a warning."""
 _HEADING = re.compile(r"^.+\n-{3,}\n", re.MULTILINE)
@@ -112,7 +112,8 @@ def pairs() -> list[BundledPair]:
 def paragraph(function: str, sha256: str) -> str | None:
     """Find a paragraph of a function's docstring by its hash; None if it is missing.
 
-    The hash is that of the text with single spaces in place of all white space.
+    White space is made single spaces before the hash is computed, because versions of a docstring
+    may break lines differently.
     """
     module, _, name = function.rpartition(".")
     try:

@@ -1,7 +1,9 @@
 """The records that readers of files return: entries of runs, and judgments.
 
 An *entry* is one document in the list of one query. The *repeats* of a run are several rankings of
-each query, by an engine that does not always rank alike.
+each query, by an engine that does not always rank alike. A *judgment* is the *grade* of a document
+for a query, that is, how relevant it is. A *layout* is a way to write such content in a file; to
+*sniff* is to tell by its start whether a file has the layout.
 """
 
 from __future__ import annotations

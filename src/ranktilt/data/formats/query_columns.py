@@ -1,4 +1,7 @@
-"""Make queries from the columns of a table, which are recognised by their names."""
+"""Make queries from the columns of a table, which are recognised by their names.
+
+A query has an id and a text.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Recognise any file: its format, its content, its columns and its first record.
 
 The *kind* of a file is what its content can be read as, such as a run or judgments. *Answers* are
-the results of queries in JSON, such as responses of search engines.
+the results of queries in JSON, such as responses of search engines. *Judgments* (*qrels*) are
+*grades* of how relevant a document is to a query. If a file cannot be read as it is, its *remedy*
+says what the user can do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Read how often labels are wrong: rates that a user states, or a sample that was checked.
 
-``ai:fpr=.02,fnr=.05`` states two rates: how often a document that is not ai is labelled ai (false
-positives), and how often a document that is ai is not labelled ai (false negatives).
+Labels may come from a detector or a crowd, and some are wrong; an audit corrects its answers for
+known rates of errors. ``ai:fpr=.02,fnr=.05`` states two rates: how often a document that is not ai
+is labelled ai (false positives), and how often a document that is ai is not labelled ai (false
+negatives).
 ``fpr=2/100`` says that 2 of 100 checked documents were wrong, so that the rate is uncertain. With
 ``by=length:3`` documents are divided into three *parts*, and each part has a rate of its own, such
 as ``fpr=.08|.02|.01``.

@@ -21,7 +21,10 @@ from ranktilt.data.labels.label_remarks import parts_of_numbers, short_number
 from ranktilt.errors import DataError, UserError, shorten, unknown_name
 
 LENGTH = "length"
-"""Name by which users group documents by the length of their texts, unless a column has it."""
+"""Name by which users group documents by the length of their texts: ``--by length:3``.
+
+A column of this name is used instead, if there is one.
+"""
 _SEVERAL_OPTION = "several"
 """Key in ``FILE:several=first``."""
 SEVERAL_HINT = f"; to take the first, use FILE:{_SEVERAL_OPTION}={FIRST}"
@@ -151,10 +154,11 @@ class LabelFile:
         return [("id" if key == "doc_id" else key, column) for key, column in self.columns.items()]
 
     def rename_columns(self, names: Sequence[str]) -> list[str]:
-        """Return new names for the columns of the file, which say what they hold.
+        """Return a new name for each column of the file, which says what it holds.
 
-        `names` are their names in the file. The new name is that in `columns`, or else the old one.
-        It is empty for a column whose old name is the new name of another column.
+        `names` are the names in the file. A column that the user names gets the name of its
+        content, such as ``source`` for ``is_ai``. All others keep their names, except a column that
+        is called ``source`` itself: it gets an empty name, and is not read.
         """
         for column in self.columns.values():
             if column not in names:

@@ -1,6 +1,9 @@
 """Note labels that are probably the same, words for a missing value, and columns of numbers.
 
-A *label* is the value of a column by which documents are grouped.
+A *label* is the value of a column by which documents are grouped. Labels such as ``AI`` and ``ai``
+may be meant to be one group; ``unknown`` may be meant to be none; and a column of many different
+numbers, such as a detector's probabilities, has to be divided before it gives groups. RankTilt
+changes nothing by itself, but tells the user.
 """
 
 from __future__ import annotations
@@ -23,7 +26,11 @@ from ranktilt.data.text.label_values import alike_labels, as_numbers, null_words
 from ranktilt.errors import DataWarning
 
 MOST_PAIRED = 12
-"""Most groups whose pairs are all compared; with more tests hardly anything would be shown."""
+"""Most groups whose pairs are all compared.
+
+Twelve groups have 66 pairs. Each p is corrected for the number of tests, so that with more of them
+hardly anything would be shown.
+"""
 MOST_VALUES = 10
 """Most different numbers that count as groups; a column with more is a property of documents."""
 _HALF = 0.5

@@ -1,7 +1,8 @@
 """Read a label file, which is a table, JSON or a bare list of ids.
 
-A *label* is the value of a column by which documents are grouped. A *bare list* has only ids; all
-documents that it does not name get the label of the *rest*, which the user chooses.
+A *label* is the value of a column by which documents are grouped. The *origin* of a document is the
+id of the one that it was rewritten from. A *bare list* has only ids; all documents that it does not
+name get the label of the *rest*, which the user chooses.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten, unknown_name
 
 RESERVED_COLUMNS = ("id", "text", "title", LINE_COLUMN)
-"""Names of columns that a file of labels cannot add to documents."""
+"""Names of columns that a file of labels cannot add to documents, because they have others there.
+"""
 _PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst")
 """Endings of packed files."""
 _HEADER_HINT = "a label file begins with column names"

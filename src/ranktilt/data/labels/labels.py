@@ -1,7 +1,12 @@
 """Join labels with documents: of a collection with texts, or of runs that were made elsewhere.
 
-A *label* is the value of a column by which documents are grouped. The *rest* is all documents that
-a label file does not name; the user may choose a label for them.
+A *label* is the value of a column by which documents are grouped, such as ``source`` (who wrote a
+document). The *rest* is all documents that a label file does not name; the user may choose a label
+for them. The *origin* of a document is the one that it was rewritten from. *Judgments* (*qrels*)
+are grades of how relevant documents are to queries.
+
+`labelled` makes a collection of a label file and runs, without texts. `with_labels` adds a column
+to a collection that was loaded with its texts.
 """
 
 from __future__ import annotations
@@ -167,7 +172,8 @@ def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> 
 def warn_of_near_matches(file: object, ids: pl.Series, known: pl.Series, holder: str) -> None:
     """Warn of ids in `file` that are not `known`, but would be if they were written otherwise.
 
-    `holder` is the file, or the collection, of the known ids.
+    Such as ``http://a.com`` where ``https://a.com`` is known. `holder` is the file, or the
+    collection, of the known ids.
     """
     near = near_matches(ids, known)
     if near:

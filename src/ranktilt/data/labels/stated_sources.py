@@ -1,4 +1,7 @@
-"""Handle documents that do not name their source, who wrote them. RankTilt never assumes one."""
+"""Handle documents that do not name their source, that is, who wrote them.
+
+RankTilt never assumes a source: the user names one, or a column that holds it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from ranktilt.data.notes.inputs import ColumnValues, NoSource
 from ranktilt.errors import counted
 
 MOST_VALUES = 12
-"""Most values of a column that could name who wrote a document."""
+"""Most different values of a column that could name who wrote a document.
+
+A column with more is rather a topic, a date or a name of its own for each document.
+"""
 ORIGINALS = "human"
 """Default source of the documents that a command writes versions of."""
 _MOST_LISTED_VALUES = 3

@@ -1,7 +1,9 @@
 """Make a collection from documents, queries and judgments that were read from separate files.
 
-Several sources may write *versions* of one document, and call them by the same id in their files.
-This is the *bare id*; in the collection each version gets an id of its own.
+Several *sources* (people, language models) may write *versions* of one document, and call them by
+the same id in their files. This is the *bare id*; in the collection each version gets an id of its
+own. The *origin* of a version is the id of the document that it was rewritten from. *Judgments*
+(*qrels*) are grades of how relevant a document is to a query; a file of them is a *split*.
 """
 
 from __future__ import annotations
@@ -88,7 +90,8 @@ def unjudged_collection(
 def read_named_judgments(qrels: str | Path) -> tuple[pl.DataFrame, dict[str, str]]:
     """Read the file of judgments that a user names; return them, and keys of a collection's spec.
 
-    The keys name the file, which is the split, the columns that the user names, and the layout.
+    The keys say how they were read: the file, which counts as a split, its layout, and the columns
+    that the user named.
     """
     judgments, read_as = read_qrels_as(qrels)
     keys = {

@@ -1,4 +1,8 @@
-"""Read the names of public collections: ``hub:OWNER/NAME@REVISION`` and ``irds:ID``."""
+"""Read the names of public collections: ``hub:OWNER/NAME@REVISION`` and ``irds:ID``.
+
+A *revision* is a version of a data set on the hub. A *split* is a named set of judgments, such as
+``test``. The options of loading are here too, because all loaders take them.
+"""
 
 from __future__ import annotations
 

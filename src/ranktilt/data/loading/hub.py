@@ -1,7 +1,9 @@
 """Load data sets of the Hugging Face hub, whose library keeps them in a cache by their commit.
 
 A *snapshot* is the folder of a data set's files at one commit. A *shard* is one of several Parquet
-files that a table is divided into.
+files that a table is divided into. *Judgments* (*qrels*) say which documents are relevant to a
+query; a *split* is a named set of them, such as ``test``. The *source* of a document is who wrote
+it.
 """
 
 from __future__ import annotations

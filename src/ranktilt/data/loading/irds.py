@@ -1,6 +1,8 @@
 """Load collections of ir_datasets, a library of public collections, through its own interface.
 
-A *data set* here is an object of that library.
+A *data set* here is an object of that library. *Judgments* (*qrels*) are *grades* of how relevant a
+document is to a query; a *split* is a named set of them, and is a part of a data set's id. The
+*spec* of a collection says how it was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Load a collection from a folder of any known layout, or from a library by its name."""
+"""Load a collection from a folder of any known layout, or from a library by its name.
+
+A *split* is a named set of judgments (*qrels*), such as ``test``. A *layout* says which files a
+folder has. Texts by several sources that share an id are *versions* of one document; a folder that
+`generate versions` wrote has their *design*, that is, how they differ.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,10 @@ from ranktilt.errors import DataError, UserError, unknown_name
 __all__ = ["NO_QRELS", "load"]
 
 DESIGN = "design.json"
-"""Name of the file with the design of a folder's versions: the factors in which they differ."""
+"""Name of the file with the design of a folder's versions.
+
+It says in which factors they differ, such as length, and which version has which level of each.
+"""
 
 
 def load(
@@ -175,7 +183,10 @@ def splits(folder: Path) -> list[str]:
 
 
 def _split_file(folder: Path, split: str | None) -> tuple[str, Path]:
-    """Return the name and the file of a split; None is the only split, or ``test``."""
+    """Return the name and the file of a split.
+
+    If `split` is None, it is the only split there is, or ``test``.
+    """
     names = splits(folder)
     if not names:
         raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")

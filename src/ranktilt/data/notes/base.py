@@ -1,7 +1,9 @@
 """What a note is, and how a result repeats the notes of another.
 
-A note has a kind, its class, and fields with what is known. Files name the kind, so that reading a
-file finds the class again.
+A *note* is something that a reader of a result should know besides its numbers, such as how many
+queries were left out. It is a record of numbers and names; `reporting` makes the sentence. Its
+*kind* is the name of its class, which a saved file holds, so that reading the file finds the class
+again. Its *scope* is the part of a result that it is about.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from ranktilt.errors import unknown_name
 from ranktilt.presenter import presenter
 
 Severity = Literal["note", "warning"]
+"""How much a note matters: a warning says that numbers may mean something else than they seem to.
+"""
 _KINDS: dict[str, type[Note]] = {}
+"""Class of each kind of note that was imported so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +45,9 @@ class Count:
     """A number with the name of what it counts: a reason, a source, a kind of answer."""
 
     name: str
+    """What is counted."""
     number: int
+    """How many of it there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +55,9 @@ class GroupPair:
     """Two groups of documents that are compared."""
 
     a: str
+    """The first group."""
     b: str
+    """The second group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +76,7 @@ class Note:
     def __init_subclass__(cls) -> None:
         """Register the kind, by whose name files are read; refuse a second kind of that name."""
         super().__init_subclass__()
+        # A module that is reloaded may declare its classes again.
         known = _KINDS.setdefault(cls.__name__, cls)
         if known.__module__ != cls.__module__:
             raise TypeError(
@@ -120,7 +130,7 @@ def note_kinds() -> dict[str, type[Note]]:
 
 
 def warnings_of(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return the notes that warn, which every result made of these numbers repeats."""
+    """Return the warnings among notes, which a result made of these numbers has to repeat."""
     return tuple(note for note in notes if note.warns)
 
 
@@ -137,4 +147,5 @@ def _read_note(content: dict[str, Any]) -> Note:
     return read_fields(kinds[content["kind"]], content)
 
 
+# Fields of results that hold a note are read by `_read_note`, which finds the class by the kind.
 register(Note, fields_for_file, _read_note)

@@ -2,6 +2,9 @@
 
 In these notes, `of_all` is the number of all citations, answers or queries; the field before it
 counts those among them that the note is about.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

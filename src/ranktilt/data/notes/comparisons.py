@@ -3,6 +3,9 @@
 The new result is compared with the old one, side by side. A replayed log holds the calls that a
 published ranker sent to its language model. Each call shows passages, which are matched with the
 candidates: the documents that a first stage retrieved for each query.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from ranktilt.data.notes.base import GroupPair, Note, Severity
 from ranktilt.data.notes.groups import FewQueries
 
 Side = Literal["new", "old"]
+"""One of two results that are compared."""
 ResultKind = Literal["audit", "pairwise audit"]
+"""Kind of two results that are compared; a pairwise audit is of a model that compares documents."""
 InputPart = Literal["labels", "judgments", "documents"]
 """A part of an audit's inputs."""
 MismatchKind = Literal[

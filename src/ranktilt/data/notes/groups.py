@@ -2,6 +2,9 @@
 
 `a` and `b` are the two groups of documents that are compared. Twins are versions of one text, with
 the same origin, one in each group. Relative Δ compares how high their relevant documents rank.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

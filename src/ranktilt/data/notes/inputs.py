@@ -2,6 +2,9 @@
 
 The documents of a collection name a source, or a file of labels gives each a value in a column; by
 these, documents are grouped.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ A note has the severity ``note``, unless its class says ``warning``. `judge` is 
 A pair is a query and a document, which humans and the judge grade. A system is a ranker that is
 evaluated by these grades: `measure`, such as nDCG, gives each of its lists a value. A run is the
 ranked lists of a system, of which there are several if a system was run repeatedly.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

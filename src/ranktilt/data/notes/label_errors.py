@@ -3,6 +3,9 @@
 `a` and `b` are two groups of documents, and labels say which of them a document belongs to. The
 rates say how often labels are right in each group. An answer is the value of a measure for a run;
 it is level if it lies within a margin around the value that favours neither group.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 The model was shown a prompt with a query and several numbered documents, and should cite them by
 their numbers. In these notes, `of_all` is the number of all requests, answers or prompts; the field
 before it counts those that the note is about.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

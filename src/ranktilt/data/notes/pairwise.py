@@ -2,6 +2,9 @@
 
 A language model is asked which of two documents, one of each side, answers a query better. `pairs`
 is the kind of such pairs: both documents are ``relevant``, or both are ``irrelevant``.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A probe measures a property of texts. It compares a source with the reference over twins, which are
 versions of one text by both. A gap is the mean difference of the scores that a run gives to twins.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Notes on repeats: rankings of the same queries by an engine that ranks differently each time."""
+"""Notes on repeats: rankings of the same queries by an engine that ranks differently each time.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """Notes on runs that are ordered by their answer to a question.
 
 A question is a measure of effectiveness, or of whom a run favours.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A run is the ranked lists of one ranker, and an entry is a document in one of them. A run is level
 if it is shown to favour no group of documents by more than a margin.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

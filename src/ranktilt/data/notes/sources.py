@@ -2,6 +2,9 @@
 
 A source is who wrote documents; it rewrote originals of the reference. A series is the sources of
 one model that differ in temperature, over which a trend is tested.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

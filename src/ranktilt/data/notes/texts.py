@@ -2,6 +2,9 @@
 
 Twins are versions of one text by different sources; the reference is the source that others are
 compared with. A factor is a property of texts, such as length, that designed versions differ in.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
 """
 
 from __future__ import annotations

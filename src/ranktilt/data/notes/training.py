@@ -1,4 +1,8 @@
-"""Notes on studies of trained rankers; a *body* is the language model that they start from."""
+"""Notes on studies of trained rankers; a *body* is the language model that they start from.
+
+Each class is a kind of note, and its fields are what is known. The sentence is made in the file of
+the same name in `ranktilt.reporting.sentences.notes`.
+"""
 
 from __future__ import annotations
 

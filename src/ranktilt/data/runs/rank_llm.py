@@ -1,7 +1,7 @@
 """Read candidates as the package rank_llm stores them: queries, and documents with texts.
 
 *Candidates* are the documents that a first-stage ranker retrieved for a query. A language model
-then re-ranks them.
+then re-ranks them. *Judgments* (*qrels*) say which documents are relevant to a query.
 """
 
 from __future__ import annotations

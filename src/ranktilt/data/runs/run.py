@@ -1,8 +1,10 @@
 """The run: scored documents for each query, saved in TREC format.
 
-A run's *spec* says how it was made; it is saved beside the run in a *sidecar*, ``<path>.json``. The
-*repeats* of a run are further rankings of the same queries by an engine that does not always rank
-alike.
+An *entry* is one document in the list of one query. A run's *spec* says how it was made; it is
+saved beside the run in a *sidecar*, ``<path>.json``. The *repeats* of a run are further rankings of
+the same queries by an engine that does not always rank alike. In TREC format each line has an entry
+and a *tag*, a name for the whole run; in the file of a run with repeats, the tags number the
+repeats.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from ranktilt.data.formats.runs.repeats import REPEAT
 from ranktilt.data.formats.runs.result_columns import result_columns
 from ranktilt.data.formats.runs.runfile import read_run_file, read_spec, warn_of_ranks
 from ranktilt.data.formats.runs.score_map import MTEB, mteb_scores
+from ranktilt.data.runs.repeated_documents import first_repeated
 from ranktilt.data.runs.run_entries import (
     EntryOrigin,
     Float,
@@ -64,10 +67,6 @@ Int32 = npt.NDArray[np.int32]
 """Whole numbers of 32 bits."""
 RUN_SHAPE = "{query: {document: score}}"
 """Nested mapping that runs are converted from."""
-_ENTRIES_PER_SORT = 16_384
-"""Most entries that are sorted together to find repeated documents."""
-_QUERIES_PER_SORT = 64
-"""Most queries whose entries are sorted together to find repeated documents."""
 _STEP_TOLERANCE = 0.05
 """Largest relative difference between two steps of scores that count as equal.
 
@@ -84,8 +83,8 @@ _FILE_ENDINGS = re.compile(
 class Run:
     """A ranked list of documents with scores for each query; immutable.
 
-    An *entry* is one document in the list of one query. Query ``i`` has the entries from
-    ``offsets[i]`` to ``offsets[i + 1] - 1``, the best first.
+    All entries are in one array, query by query: query ``i`` has those from ``offsets[i]`` to
+    ``offsets[i + 1] - 1``, the best first.
 
     Raises
     ------
@@ -135,7 +134,7 @@ class Run:
             )
         if _rises(self.scores, self.offsets):
             raise UserError("a run's scores must fall within each query")
-        repeated = _first_repeated(self.entry_queries, self.docs)
+        repeated = first_repeated(self.entry_queries, self.docs)
         if repeated is not None:
             doc = self.ids[int(self.docs[repeated])]
             query = self.queries[self.entry_queries[repeated]]
@@ -158,9 +157,10 @@ class Run:
     def scored(self) -> bool:
         """Whether the scores say more than an order: they are neither ranks nor made from ranks.
 
-        Scores such as −rank fall by equal steps in every list. The inverses of scores such as
-        1/rank rise by equal steps. True if all lists are too short to tell: of fewer than three
-        documents.
+        Engines and converters without scores write −rank or 1/rank in their place. Measures of
+        scores, such as the gap between two documents, would then say nothing. Scores such as −rank
+        fall by equal steps in every list, and the inverses of scores such as 1/rank rise by equal
+        steps. True if all lists are too short to tell: of fewer than three documents.
         """
         if self.spec.get("score_order") == "rank":
             return False
@@ -168,7 +168,7 @@ class Run:
         if not has_two_followers.any():
             return True
         with np.errstate(divide="ignore", invalid="ignore"):
-            negative_inverses = -1 / self.scores
+            negative_inverses = -1 / self.scores  # they fall where the inverses rise
             return not (
                 _falls_evenly(self.scores, has_two_followers)
                 or _falls_evenly(negative_inverses, has_two_followers)
@@ -183,8 +183,9 @@ class Run:
     def truncated(self) -> list[tuple[str, Mapping[str, Any]]]:
         """Stages of the ranker that cut long texts, the last stage first.
 
-        Each has a name, and a mapping with the ``limit`` in tokens and the ``share`` of cut texts
-        by source.
+        A ranker is a pipeline of stages, each of which ranks again what the one before it returned.
+        Each stage here has a name, and a mapping with the ``limit`` in tokens and the ``share`` of
+        cut texts by source (by who wrote the text).
         """
         return stage_facts(self.spec, "truncated")
 
@@ -357,7 +358,8 @@ class Run:
         if dropped_count:
             spec["repeated_documents_dropped"] = dropped_count
         if dropped_count or REPEAT in frame.columns:
-            # The numbers of the entries are no longer those of the file's lines.
+            # Rows were dropped, or will be divided among repeats. Their numbers no longer lead to
+            # the lines of the file, so errors must not name lines.
             run_file = replace(run_file, lines=(), has_lines=False)
         origin = EntryOrigin(path=file, line_of=_line_of_entry(file, run_file))
         specs = _specs_of_repeats(spec)
@@ -489,7 +491,7 @@ class Run:
         ids = frame["doc_id"].unique(maintain_order=True)
         query = _query_numbers(frame, query_ids, origin)
         docs = codes(frame["doc_id"], ids)
-        repeated = _first_repeated(query, docs)
+        repeated = first_repeated(query, docs)
         if repeated is not None:
             doc, name = frame["doc_id"][repeated], frame["query_id"][repeated]
             hint = "" if origin.path is None else "; to keep the first, use FILE:keep=first"
@@ -700,9 +702,10 @@ def file_stem(path: str | Path) -> str:
 
 
 def replayed_name(run: Run) -> str:
-    """Return the name of the ranker that replays a file's run, which has the run's entries.
+    """Return a name for the ranker that replays a file's run, that is, returns its entries.
 
-    It is the name of the run, or the stem of the file's name if a sidecar names another ranker.
+    It is the name of the run. If a sidecar names the ranker that made the run, that name belongs to
+    the original ranker, and the replay is named after the file instead.
     """
     file = str(run.spec["file"])
     return run.name if run.spec.get("ranker") == file else file_stem(file)
@@ -783,7 +786,7 @@ def _rises(scores: Float, offsets: Int64) -> bool:
 
 
 def codes(names: pl.Series, table: pl.Series) -> Int64:
-    """Return the row of each name in a table of unique names; −1 for a name that is missing."""
+    """Return the number of each name: its row in a table of unique names; −1 if it is missing."""
     rows = pl.DataFrame({"name": table, "row": np.arange(len(table))})
     left = names.alias("name").to_frame()
     joined = left.join(rows, on="name", how="left", maintain_order="left")
@@ -793,8 +796,9 @@ def codes(names: pl.Series, table: pl.Series) -> Int64:
 def collection_rows(run: Run, collection: Collection) -> Int64:
     """Return the row in the collection of each id of a run's table; −1 for an unknown document.
 
-    `DataError` if an id of the run is the bare id of several documents, such as ``12`` of
-    ``12-human`` and ``12-llm``: it could mean any of them.
+    Loading adds the source to an id that several sources share, as in ``12-human`` and ``12-llm``
+    (see `Collection.bare_ids`). A run may have been made from the files, and name only ``12``. That
+    could mean either document, so it is refused with a `DataError`.
     """
     # A table that is shared with the collection needs no join.
     if run.ids is collection.ids:
@@ -836,60 +840,6 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered_count: int
         f"{reason})"
     )
     warnings.warn(message, DataWarning, stacklevel=4)
-
-
-def _first_repeated(query: Int64, docs: Int64 | Int32) -> int | None:
-    """Return the first entry whose query and document occurred before; None if there is none.
-
-    `query` and `docs` have the number of each entry's query and document.
-    """
-    query = np.asarray(query, dtype=np.int64)
-    if not _may_have_repeated(query, docs):
-        return None
-    # A key for each pair of query and document; equal keys follow each other once they are sorted.
-    keys = query * (int(docs.max(initial=0)) + 1) + docs
-    order = np.argsort(keys, kind="stable")
-    repeated = order[1:][np.diff(keys[order]) == 0]
-    return int(repeated.min()) if len(repeated) else None
-
-
-def _may_have_repeated(query: Int64, docs: Int64 | Int32) -> bool:
-    """Return whether a query has a document twice, or its entries do not follow each other.
-
-    This check is fast for the usual run: it sorts the entries of a few queries at a time, because
-    short arrays of small numbers sort four times as fast.
-    """
-    if (np.diff(query) < 0).any():
-        return True
-    document_count = int(docs.max(initial=0)) + 1
-    start = 0
-    while start < len(docs):
-        end = _end_of_block(query, start)
-        keys = (query[start:end] - query[start]) * document_count + docs[start:end]
-        if document_count * _QUERIES_PER_SORT <= 1 << 32:
-            keys = keys.astype(np.uint32)
-        keys.sort()
-        if (keys[1:] == keys[:-1]).any():
-            return True
-        start = end
-    return False
-
-
-def _end_of_block(query: Int64, start: int) -> int:
-    """Return where a block of entries to sort together ends; it begins with entry `start`.
-
-    A block has all entries of its queries. It is as large as `_ENTRIES_PER_SORT` and
-    `_QUERIES_PER_SORT` allow, and has at least one query.
-    """
-    first_query = query[start]
-    end = int(np.searchsorted(query, first_query + _QUERIES_PER_SORT))
-    end = min(start + _ENTRIES_PER_SORT, end)
-    if end >= len(query):
-        return end
-    start_of_last_query = int(np.searchsorted(query, query[end]))
-    if start_of_last_query > start:
-        return start_of_last_query
-    return int(np.searchsorted(query, first_query, side="right"))
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:

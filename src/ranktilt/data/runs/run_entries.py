@@ -1,6 +1,7 @@
 """Check the entries of a run in the order of a file or an object, and read their scores.
 
-An *entry* is one document in the list of one query.
+An *entry* is one document in the list of one query. The *score order* says which scores are better:
+larger ones, smaller ones, or none, so that only the order of the entries counts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Write TREC lines of a run and its sidecar, and escape ids that the format cannot hold.
 
-A run's *sidecar* is the JSON file ``<path>.json``, which says how the run was made.
+A line has six fields between blanks: ``query Q0 document rank score tag``. The *tag* is a name for
+the whole run; the second field is never read. A run's *sidecar* is the JSON file ``<path>.json``
+beside it, which says how the run was made (its *spec*).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ ESCAPED = "ids_percent_encoded"
 ENTRIES_AT_ONCE = 500_000
 """Number of entries that are made into text at a time: text takes ten times their memory."""
 _BYTE_ORDER_MARK = "\ufeff"
+"""Invisible character; at the start of a file, readers drop it as a mark of the encoding."""
 _CODES = {character: f"%{ord(character):02X}" for character in "% \t\n\x0b\x0c\r"}
 _CODES[_BYTE_ORDER_MARK] = "%EF%BB%BF"
 """Codes of characters that would end a field of a TREC file, or read as a byte-order mark."""

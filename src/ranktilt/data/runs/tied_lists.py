@@ -26,8 +26,11 @@ _ENGINE_PREFIX = "engine:"
 """Prefix of the text of a ranker that asks an engine."""
 
 Bools = npt.NDArray[np.bool_]
+"""Array of truth values."""
 Floats = npt.NDArray[np.float64]
+"""Array of floating-point numbers."""
 Ints = npt.NDArray[np.int64]
+"""Array of whole numbers."""
 
 
 def tied_lists(offsets: Ints, scores: Floats) -> Bools:

@@ -1,4 +1,7 @@
-"""``data build retrieval-qa``: answers by people and by a language model, as a folder."""
+"""``data build retrieval-qa``: answers by people and by a language model, as a folder.
+
+A *split* is a part of the questions (train, dev or test) with its judgments.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,9 @@
 A `Layout` is a table of numbers, which its `Selection`s take from results: the rows for which
 `where` is true, and one column as the value. Several tables can show the same rows. If all tables
 of the paper are printed together, a table shows only the rows for which `home` is true. A *study*
-trains rankers on both sides' answers, and measures them.
+trains rankers on the answers of each side (people, or a language model), and measures them. Its
+*kinds* of evaluations are the collections on which it does: those that rankers learned from
+(``supervised``), others (``zero-shot``), and so on. A *group* is the answers of one side or domain.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from ranktilt.training.study_result import BASELINE, Evaluation, Kind, TrainingS
 SOURCE = "Askari et al., CIKM 2023"
 """The paper, as tables print it."""
 DAGGER = "†"
-"""Mark of the best ranker."""
+"""Mark of a ranker that is significantly better than all others."""
 _DOMAINS = {
     "all": "All",
     "medicine": "Medicine",

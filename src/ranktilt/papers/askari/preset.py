@@ -20,11 +20,16 @@ _TRIPLES: dict[str, Any] = {
     "positives": "all",
     "positives_per_query": None,
 }
-"""Options of training that the paper and the notebook agree on."""
+"""Options of training that the paper and the notebook agree on.
+
+A *triple* is a query, a document that answers it (the *positive*) and one that does not (a
+*negative*).
+"""
 _MEASURES = ("AP@1000", "nDCG@10", "RR@10")
 """Measures that the paper prints."""
 _STATISTICS = {"test": "t"}
 """Test that the paper uses."""
+
 ASKARI = Preset(
     source="Askari et al., CIKM 2023",
     measures=_MEASURES,

@@ -1,6 +1,8 @@
 """Write a collection of answered questions as a folder, for RankTilt and for other tools.
 
-The two *sides* are people's answers and a language model's answers; each is a source.
+The two *sides* are people's answers and a language model's answers; each is a source. A *split* is
+a part of the questions (train, dev or test) with its judgments. The *depth* of a run is its number
+of documents for each query.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from ranktilt.rankers.lexical.bm25 import BM25
 ABOUT = "built.json"
 """Name of the file with the inputs and options of the folder."""
 DEPTH = 1_000
-"""Default number of documents for each query in BM25's runs."""
+"""Default number of documents for each query in BM25's runs: as many as the paper's measures read.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

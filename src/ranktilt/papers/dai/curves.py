@@ -1,7 +1,9 @@
 """Tables for the figures of Dai et al.: spectra, and the numbers of a bench by method and strength.
 
-A *spectrum* is the singular values of a source's embeddings, relative to the reference's. A *bench*
-compares methods that reduce a tilt, each at several strengths, which are its *candidates*.
+A *source* is who wrote texts; the *reference* is the source whose texts the others rewrote. A
+*spectrum* is the singular values of a source's embeddings, relative to the reference's. A *bench*
+compares methods that reduce a *tilt* (how far a ranker favours a source), each at several
+strengths, which are its *candidates*.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Figures of Dai et al. that show all sources in one; pages of results have one for each source."""
+"""Figures of Dai et al. that show all sources in one; pages of results have one for each source.
+
+A *source* is who wrote texts, such as a language model; the *reference* is the source whose texts
+the others rewrote, human text. Texts are compared as vectors of an encoder: by the cosine of a text
+and its rewrite, and in a *map* that puts all vectors into a plane.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The folder in which Dai et al. publish their collections."""
+"""The folder in which Dai et al. publish their collections.
+
+A *source* is who wrote documents: people, or a language model at some sampling temperature. There
+is a file of documents for each.
+"""
 
 from __future__ import annotations
 
@@ -31,3 +35,4 @@ def _source(file: Path) -> str:
 READER = FolderReader(
     files="corpus-human.jsonl with <temperature>/corpus-<llm>.jsonl", corpora=_corpora
 )
+"""The layout, by which `ranktilt.load` recognises such a folder."""

@@ -3,6 +3,10 @@
 A `Layout` is a table of numbers, which its `Selection`s take from results: the rows for which
 `where` is true, and one column as the value. Several tables can show the same rows. If all tables
 of the paper are printed together, a table shows only the rows for which `home` is true.
+
+A *source* is who wrote documents; *generator* is the language model that wrote rewrites. A *check*
+says whether a comparison is fair, an *explanation* what differs between texts, and a *bench* which
+correction levels a ranker.
 """
 
 from __future__ import annotations
@@ -451,3 +455,4 @@ FIGURES = (
     FIGURE_14,
 )
 LAYOUTS = (*TABLES, *FIGURES)
+"""Every table and figure, in the order of the paper."""

@@ -37,7 +37,8 @@ PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "
 """Numbers of NQ320K in Dai et al. (KDD 2024)."""
 TRAINING = 307_373
 """Number of questions in the training set of Natural Questions."""
-_REPORT_EVERY = 500  # lines
+_REPORT_EVERY = 500
+"""Number of lines after which progress is reported."""
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 """A tag of HTML."""
 _BLANKS = str.maketrans("\t\n\r", "   ")

@@ -1,4 +1,4 @@
-"""The options of Dai et al."""
+"""The options of Dai et al.: ties by id as in trec_eval, rounded means, texts without titles."""
 
 from __future__ import annotations
 

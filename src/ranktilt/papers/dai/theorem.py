@@ -37,7 +37,7 @@ CITATION = "Dai et al., KDD 2024, sec. 4.3, theorem 4.1"
 _RESAMPLES = 2_000
 """Number of resamples of the bootstrap over twins."""
 _FEWEST_TWINS = 3
-"""Fewest twins for an interval."""
+"""Fewest twins for an interval; two have only three different resamples."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,3 +14,4 @@ EXTENSIONS = {
     "ranktilt.layouts": {"wang": "ranktilt.papers.wang.layouts:LAYOUTS"},
     "ranktilt.presets": {"wang": "ranktilt.papers.wang.preset:WANG"},
 }
+"""What the paper adds to RankTilt, as ``module:object`` by name, for each kind of object."""

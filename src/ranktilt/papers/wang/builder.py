@@ -1,7 +1,8 @@
 """``data build fair-ranking``: a folder of lists of two groups' items, for rankers to order.
 
-An item is a document of a query's list. A block is the items of a list with the same relevance and
-the same group.
+An *item* is a document of a query's list. One group of documents is *protected*, such as female
+authors, and is compared with all others. A *block* is the items of a list with the same relevance
+and the same group.
 """
 
 from __future__ import annotations

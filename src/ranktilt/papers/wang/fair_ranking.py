@@ -1,7 +1,9 @@
 """Lists for a fair-ranking audit: for each query, relevant and irrelevant items of two groups.
 
-An item is a document of a query's list. One group is protected, such as female authors. A block is
-a part of the list with the same relevance and the same group.
+An *item* is a document of a query's list. One group is *protected*, such as female authors. A
+*block* is a part of the list with the same relevance and the same group; its *pool* is the
+documents that it can be drawn from. A *label* is the group of a document in the data, such as
+``Europe``.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ A `Layout` is a table of numbers, which its `Selection`s take from results: the 
 `where` is true, and one column as the value. Several tables can show the same rows. If all tables
 of the paper are printed together, a table shows only the rows for which `home` is true.
 
+A *condition* is the prompt or the window of a ranker, which a table compares. The *exposure ratio*
+is the mean attention that items of the protected group get at their ranks, over that of the others.
+
 - Tables 1 and 2 have rankings of lists, by prompt and by window.
 - Table 3 has choices between two documents.
 - Figure 3 has the ranks of the protected group in each ranker's lists.

@@ -1,4 +1,4 @@
-"""The options of Wang et al."""
+"""The options of Wang et al.: rankers read titles alone, and windows of 5 passages move by 1."""
 
 from __future__ import annotations
 

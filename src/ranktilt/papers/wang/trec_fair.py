@@ -1,6 +1,7 @@
 """Read TREC Fair Ranking, from a CSV or by name: documents with labels, and their queries.
 
-A *label* says to which group a document belongs, such as ``female``; a document may have several.
+TREC Fair Ranking is a shared task on Wikipedia's articles. A *label* says to which group a document
+belongs, such as ``female``; a document may have several.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ COLUMNS = {
 """Columns of the CSV, and our names for them; any other column may have the labels."""
 _RESERVED = ("origin", "source")
 """Columns with a meaning in every collection."""
-_REPORT_EVERY = 50_000  # documents
+_REPORT_EVERY = 50_000
+"""Number of documents after which progress is reported."""
 _TEXTS = {"id": pl.String, "title": pl.String, "text": pl.String}
 """Columns of documents' texts."""
 _LABELS: dict[str, pl.DataType] = {"id": pl.String(), "labels": pl.List(pl.String)}

@@ -1,4 +1,10 @@
-"""Live engines: rankers that ask a running search engine for each query."""
+"""Live engines: rankers that ask a running search engine for each query.
+
+A *hit* is a document in the answer to a query, with its score. The *depth* is the number of hits
+that are asked for. A result is *odd* if a run cannot hold it as it is, such as a document that the
+collection lacks; odd results are counted, and never silently dropped. The *spec* of a run says how
+it was made, and what was odd.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +67,7 @@ _ODD_RESULTS = {
 _FEWEST_FAILURES = 3
 """Fewest failed calls after which no more are made, if no call has succeeded."""
 _FEWEST_ANSWERS = 10
-"""Fewest answers whose common length is taken for a limit of the engine."""
+"""Fewest answers whose common length is taken for a limit of the engine, and not for chance."""
 MOST_REPEATS = 1000
 """Largest number of times that an engine can be asked each query."""
 _SHORTEST = 0.001

@@ -1,4 +1,9 @@
-"""Call an engine in threads, several queries at the same time, with a time limit and retries."""
+"""Call an engine in threads, several queries at the same time, with a time limit and retries.
+
+A *hit* is a document in the answer to a query, with its score. The client of an engine may wait for
+ever, and Python cannot stop a thread. So a call that takes too long is given up: its thread is left
+alone, and another one takes its place.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ _SECONDS_OF_WAIT = 0.2
 Waits are short because, once polars is imported, Ctrl-C does not interrupt a wait without an end.
 """
 _MOST_CHARACTERS = 200
-"""Most characters of an error's summary."""
+"""Most characters of an error's summary: some two lines of a terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)

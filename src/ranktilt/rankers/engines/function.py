@@ -1,4 +1,7 @@
-"""Any engine, asked through a function that you write."""
+"""Any engine, asked through a function that you write: ``engine:MODULE:FUNCTION``.
+
+`base.LiveEngine` does the asking; this file only finds the function.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Milvus as a live engine: embedded in a file, a server or a cluster."""
+"""Milvus as a live engine: embedded in a file, a server or a cluster.
+
+Milvus is a database of vectors, which also ranks by BM25. The documents of a collection are put
+into an *index* there, which has one *field* for their texts, one for their vectors and one for the
+weights of their terms. The *depth* is the number of documents that are asked for.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,7 @@ FUSION = 60
 PK, TEXT, SPARSE, VECTOR = "pk", "text", "sparse", "vector"
 """Fields of the index: number (primary key), text, weights of terms, and vector of a document."""
 LONGEST = 65_535
-"""Most bytes of text in a field of Milvus."""
+"""Most bytes of text that Milvus allows in a field; longer texts are cut."""
 ROWS = 500
 """Number of documents that are inserted in one call: a server takes messages of up to 64 MB."""
 _CONNECTING, _ANSWERING, _BUILDING = 10.0, 30.0, 120.0

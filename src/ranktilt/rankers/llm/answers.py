@@ -27,6 +27,7 @@ from ranktilt.errors import UserError, counted, shorten
 from ranktilt.llm.base import Answer, Reply
 from ranktilt.llm.cleaning import CleanAnswer, clean_answer
 
+# The kinds of answers, which `KINDS` explains.
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
 REFUSED, AMBIGUOUS, OFF_FORMAT = "refused", "ambiguous", "off-format"
 CUT_OFF, UNANSWERED = "cut off", "unanswered"
@@ -79,9 +80,9 @@ _OBJECT = re.compile(r"\{[^{}\[\]]*\[[^{}\[\]]*\]\s*\}")
 _BLANKS = re.compile("[\\s\u2581\u0120\u010a]+")
 """White space, and what SentencePiece and byte-level tokenizers write for it."""
 _EXAMPLE_LENGTH = 120
-"""Most characters of an unreadable answer in a message."""
+"""Most characters of an unreadable answer in a message, so that it stays on a line or two."""
 _STORED_LENGTH = 2_000
-"""Most characters of an unreadable answer in a run's spec."""
+"""Most characters of an unreadable answer in a run's spec, which shows what went wrong."""
 
 
 @dataclass(frozen=True, kw_only=True)

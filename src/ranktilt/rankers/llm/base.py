@@ -5,7 +5,7 @@ into order by a *sorting*, such as a heap sort, whose comparisons are questions 
 a generator: it yields the *listings* that it wants to ask about next, each the passages of one
 prompt, and is sent a *reading* of each answer. The sortings of all queries run in rounds, so that
 the prompts of a round are asked together. Answers are read strictly, and counted by kind
-(`answers`).
+(`answers`). The *journal* keeps all answers of earlier runs, so that none is paid for twice.
 
 `chance` is always a source of random numbers. It decides what answers leave open, with a seed.
 """
@@ -100,9 +100,9 @@ Shorter lists keep their order by chance too often; five documents do once in 12
 _TEMPLATE_TOKENS = 24
 """Approximate number of tokens that a chat template adds to a prompt."""
 _WORD_TOKENS = 64
-"""Most tokens of an answer besides the numbers of passages."""
+"""Tokens that an answer may have in addition to the numbers of passages: for a few words."""
 _IDENTIFIER_TOKENS = 8
-"""Most tokens of a passage's number in an answer."""
+"""Tokens that an answer may have for each passage: its number with brackets and the next sign."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """Pairwise and setwise ranking by a language model: a prompt shows two passages, or a few.
 
-A ranker is a generator here: it yields *listings*, each the passages of one prompt, and is sent a
-*reading* of each answer. Passages are numbered by the first stage's ranking, from 0. `chance` is a
-source of random numbers, for what answers leave open.
+A *method* sorts the passages of a query by such questions, as heapsort sorts numbers by comparing
+them. It is a generator: it yields *listings*, each the passages of one prompt, and is sent a
+*reading* of each answer; so the questions of all queries can be asked together. Passages are
+numbered by the first stage's ranking, from 0. `chance` is a source of random numbers, for what
+answers leave open.
 """
 
 from __future__ import annotations

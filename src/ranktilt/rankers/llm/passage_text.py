@@ -1,5 +1,10 @@
 # ruff: noqa: RUF001
-"""Texts of passages as a prompt shows them, so that no model mistakes them for its own parts."""
+"""Texts of passages as a prompt shows them.
+
+A passage may hold text that looks like a part of the prompt: the number of another passage, or a
+mark by which chat models know who speaks. Such text is changed a little, so that no model or server
+is misled by it.
+"""
 
 from __future__ import annotations
 

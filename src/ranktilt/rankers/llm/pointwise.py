@@ -1,4 +1,9 @@
-"""Pointwise ranking by a language model: one passage for each prompt, scored by a probability."""
+"""Pointwise ranking by a language model: one passage for each prompt, scored by a probability.
+
+The *method* says which: that the model answers yes to "does this passage answer the query?", or
+that it would write the query after the passage. Both need the probabilities of tokens, which not
+every server returns.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
 YES_NO_FORMAT = "Answer with one word, Yes or No."
 """Last line of prompts that ask for yes or no."""
 _YES_NO_TOKENS = 8
-"""Most tokens of an answer with yes or no."""
+"""Most tokens of an answer with yes or no: only the first word counts."""
 
 
 @dataclass(frozen=True)

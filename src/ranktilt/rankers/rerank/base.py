@@ -1,7 +1,8 @@
 """Re-rankers: a model reads query and document together, and reorders a run's candidates.
 
-A *pair* is the text of a query and that of a document; a run holds an *entry* for each document of
-each query. Equal pairs are scored once.
+The *candidates* are the documents that a first stage retrieved for each query; a run holds an
+*entry* for each of them. A *pair* is the text of a query and that of a document. Equal pairs are
+scored once. The *spec* of a run says how it was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Cross-encoders and monoBERT: classifiers that read query and document as one text."""
+"""Cross-encoders and monoBERT: classifiers that read query and document as one text.
+
+The last layer of a classifier, its *head*, has an output for each *label* (a *logit*). With one
+label, an *activation* such as the logistic function makes the logit a score. With two, one of them
+means relevant, and the score is its probability. Models state both in different places of their
+configuration, so most of this file finds out which they have.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""monoT5: an encoder-decoder that answers true or false (Nogueira et al., EMNLP Findings 2020)."""
+"""monoT5: an encoder-decoder that answers true or false (Nogueira et al., EMNLP Findings 2020).
+
+The model reads a prompt with query and document. The score of the document is the probability of
+the token ``true``, of the two tokens ``true`` and ``false``; no text is generated.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from ranktilt.rankers.rerank.base import ReRanker
 QUERY, DOCUMENT, RELEVANT = PARTS = ("Query:", "Document:", "Relevant:")
 """The prompt's words before the query, before the document, and after it."""
 LIMIT = 512
-"""Tokens of a prompt if the tokenizer names no limit."""
+"""Tokens of a prompt if the tokenizer names no limit: those that T5 was trained with."""
 _FAMILY = ("t5", "mt5", "umt5", "longt5")
 """Types of models that are T5."""
 _BLANK = "▁"

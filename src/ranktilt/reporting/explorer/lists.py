@@ -1,8 +1,9 @@
 """The ranked lists of an explorer: first results, and documents of interest further down.
 
-An *entry* is a document in a query's list. *Twins* are documents of one *origin* (versions of the
-same text) in two groups. Queries and documents are integers: the query's position in the order of
-the page, and the document's row in the collection.
+An *entry* is a document in a query's list. A *judged run* is a run with the judgments of its
+entries. *Twins* are documents of one *origin* (versions of the same text) in two groups. Queries
+and documents are integers: the query's position in the order of the page, and the document's row in
+the collection; documents that are only judged or retrieved have the integers that follow.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run, codes
 
 Ints = npt.NDArray[np.int64]
+"""Array of whole numbers."""
 TWINS_OF_A_GROUP = 3
 """Most documents of one origin and group that are shown; more are hard to compare by eye."""
 FURTHER = 100

@@ -1,8 +1,9 @@
 """An audit's numbers query by query, and the order of queries by what they contribute to a tilt.
 
-The *part* of a query in a ranker's Relative Δ is what the query contributes to it; the parts of all
-queries add up to Relative Δ. *Head to head*: which of two twins (versions of one document in two
-groups) ranks higher.
+A *tilt* is how far a ranker favours one of a *pair* of groups of documents. Relative Δ is such a
+tilt: the difference of the groups' means of a measure, in percent of their average. The *part* of a
+query in it is what the query contributes; the parts of all queries add up to Relative Δ. *Head to
+head*: which of two twins (versions of one document in two groups) ranks higher.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from ranktilt.auditing.result import Audit
 from ranktilt.data.runs.run import codes
 
 Ints = npt.NDArray[np.int64]
+"""Array of whole numbers."""
 Floats = npt.NDArray[np.float64]
+"""Array of floating-point numbers."""
 MOST_PAIRS = 6
 """Most pairs of groups that an explorer holds."""
 

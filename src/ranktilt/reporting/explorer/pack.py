@@ -1,8 +1,10 @@
 """The data of an explorer as JSON: as many queries as fit, with lists, numbers and texts.
 
-A page has a *budget* of characters. The queries come in the order of what they contribute to a
-tilt, and the documents in the order in which queries need them; of both, the page holds the first.
-*Packed* JSON is compressed with gzip and written in base64.
+A page has a *budget* of characters, which keeps its file small. The queries come in the order of
+what they contribute to a *tilt* (how far a ranker favours one of two groups of documents), and the
+documents in the order in which queries need them; of both, the page holds the first. *Twins* are
+versions of one document in both groups. *Packed* JSON is compressed with gzip and written in
+base64.
 """
 
 from __future__ import annotations
@@ -26,13 +28,15 @@ from ranktilt.reporting.explorer.lists import ExplorerLists
 from ranktilt.reporting.explorer.numbers import Numbers
 
 Ints = npt.NDArray[np.int64]
+"""Array of whole numbers."""
 Floats = npt.NDArray[np.float64]
+"""Array of floating-point numbers."""
 VERSION = 1
 """Version of the JSON's layout, which the page's scripts must know."""
 LONGEST = {"text": 20_000, "query": 2_000, "title": 500, "id": 300}
 """Most characters of each kind of text; longer ones are cut."""
 DIGITS = 5
-"""Significant digits of a score."""
+"""Significant digits of a score, so that scores take little room."""
 _GZIP_LEVEL = 5
 """Level of compression: on NFCorpus, 6 saves 1 % and takes 1.6 times as long; 9 takes 2.7 times."""
 _CHARACTERS_PER_BYTE = 0.35
@@ -42,7 +46,7 @@ _FIRST_COUNT = 200
 _FULL_ENOUGH = 0.9
 """Share of the budget above which no more queries or texts are tried."""
 _MOST_TRIES = 8
-"""Most attempts to find out how many queries or texts fit."""
+"""Most attempts to find out how many queries or texts fit; each packs all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)

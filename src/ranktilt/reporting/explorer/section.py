@@ -1,7 +1,8 @@
 """The explorer of a page as a block of its document: queries, ranked lists and texts.
 
-The queries come in the order of what they contribute to the tilt on the audit's first pair of
-groups. *Twins* are versions of one document in both groups.
+The queries come in the order of what they contribute to the *tilt* (how far a ranker favours one of
+two groups of documents) on the audit's first pair of groups. *Twins* are versions of one document
+in both groups. The *depth* is the number of first results of each list.
 """
 
 from __future__ import annotations

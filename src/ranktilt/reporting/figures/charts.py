@@ -1,8 +1,10 @@
 """Charts as Vega-Lite specifications, from plain arrays: one function for each kind of chart.
 
 A *tone* is the colour and shape of a mark, by its meaning: which side is favoured, or a verdict.
-The text that appears when a mark is pointed at is its *tip*. In every function, ``x`` and ``y``
-are the titles of the axes, ``across`` and ``up`` the axes themselves.
+*Neutral* is the value that favours neither side. Values within a *margin* of it count as level, and
+are shaded. A *band* is the range of values that random labels of documents would give; it is
+hatched. The text that appears when a mark is pointed at is its *tip*. In every function, ``x`` and
+``y`` are the titles of the axes, ``across`` and ``up`` the axes themselves.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ _FEW_POINTS = 500
 _ROOM = 0.08
 """Share of an axis that is left free at either end."""
 _ROW_HEIGHT = 24
-"""Height of a row in pixels."""
+"""Height of a row in pixels, which has room for one line of text."""
 _LABEL_GAP = "\u2003" * 3
 """Blanks between two parts of a label."""
 _NAME_LETTERS = 24

@@ -2,7 +2,8 @@
 
 In Vega-Lite a chart has *layers*; each draws a *mark* (a point, a line, a rectangle) for every row
 of its data, and an *encoding* says which field of the data each *channel* of the mark (``x``,
-``y``, ``color``) shows. A *tone* is the colour and shape of a finding, by its meaning.
+``y``, ``color``) shows. A *tone* is the colour and shape of a finding, by its meaning. Values
+within a *margin* of 0 count as level, and are shaded.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ranktilt.errors import escape_invisible
 from ranktilt.reporting.tones import LOOKS, Tone
 
 Floats = NDArray[np.float64]
+"""Array of floating-point numbers."""
 Drawing = dict[str, Any]
 """A Vega-Lite specification, or a part of one; its colours are variables of the page's style sheet.
 """
@@ -55,7 +57,7 @@ X, Y = "x", "y"
 _SHORT_NAME = 20
 """Most characters of names that a legend writes next to each other, instead of line by line."""
 _LETTER_WIDTH = 7.0
-"""Average width of a character in pixels."""
+"""Average width of a character in pixels, to estimate how wide a label is."""
 
 
 def single_line(text: str) -> str:

@@ -1,7 +1,11 @@
 """Cells of the papers' tables: read from a CSV file, printed, and derived from other cells.
 
-Some tables have *derived* cells: Relative Δ of two groups' means, or the ratio of two shares. The
-papers compute them from numbers that are already rounded for print.
+A *layout* describes a table of a paper without its numbers; a *cell* is one number of it, and a
+*key* is a property of a cell, such as its ranker, that gives its position.
+
+Some tables have *derived* cells: Relative Δ of two groups' means (their difference in percent of
+their average), or the ratio of two shares. The papers compute them from numbers that are already
+rounded for print. A cell's *note* says where its number is not what the others give.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The figures of a result for a paper or a notebook, as SVG, PDF or PNG, in print's size and fonts.
 
-Most figures are those of the result's page. A layout with a function that draws adds a figure that
-no page has. A *drawing* is a Vega-Lite specification.
+Most figures are those of the result's page, which its *view* makes. A *layout* describes a table or
+figure of a paper; one with a function that draws adds a figure that no page has. A *drawing* is a
+Vega-Lite specification.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Result = Any
 FORMATS = ("svg", "pdf", "png")
 """Formats of files."""
 _PAPER_WIDTH = 240
-"""Width of a column of a paper, in points."""
+"""Width of a figure in print, in points: that of one of two columns of a paper."""
 _NOTEBOOK_WIDTH = 520
 """Width of a figure in a notebook, in pixels."""
 _FONT_SIZES = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}

@@ -1,7 +1,8 @@
 """Which papers' tables a result holds, and the cells of each.
 
-A cell is *at home* in the table that it is printed in when all tables are made at once; other
-tables may repeat it.
+A *layout* describes a table of a paper without its numbers, and a *cell* is one number of it. A
+cell is *at home* in the table that it is printed in when all tables of a paper are made together;
+other tables may repeat it.
 """
 
 from __future__ import annotations

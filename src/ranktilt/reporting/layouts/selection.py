@@ -1,7 +1,9 @@
 """Cells from results: which rows of a result's frames a paper's table shows, and by which keys.
 
-The *frames* of a result are its parts as data frames, such as ``means``. A *key* is a property of a
-cell that gives its position in the table, such as ``system`` (the ranker) or ``measure``.
+The *frames* of a result are its parts as data frames, such as ``means``. A *cell* is one number of
+a table. A *key* is a property of a cell that gives its position in the table, such as ``system``
+(the ranker) or ``measure``. The *source* of documents is who wrote them, and a *split* is a named
+set of judgments, such as ``test``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A *layout* describes a table of a paper, a *cell* is one number of it, and a *key* is a property of
 a cell that gives its position, such as its ranker. Cells come from results, or from a CSV file of
-cells.
+cells. The *source* of documents is who wrote them, such as human or LLM. A *note* tells the author
+what differs from the paper.
 """
 
 from __future__ import annotations

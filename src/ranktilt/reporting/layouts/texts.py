@@ -1,8 +1,9 @@
 """A paper's table of texts: for each query a human document and its LLM versions.
 
 A *source* is who wrote documents; the first one is usually human. *Twins* are a document of the
-first source and its version in another, here both relevant to a query. The queries are chosen by
-what they contribute to Relative Δ, unless a user names them.
+first source and its version in another, here both relevant to a query; they are the two *sides* of
+a comparison. The queries are chosen by what they contribute to Relative Δ, unless a user names
+them.
 """
 
 from __future__ import annotations

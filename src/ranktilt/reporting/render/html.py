@@ -1,5 +1,6 @@
 """A document as one self-contained HTML page, or as HTML for a notebook; both safe with any text.
 
+The *explorer* is the part of a page in which a reader looks through queries, lists and texts.
 The page's scripts are the only ones that its Content-Security-Policy allows, each by its hash
 (*digest*). Figures are drawn by Vega-Lite (the *drawing library*), which the page contains.
 """

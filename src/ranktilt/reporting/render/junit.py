@@ -1,4 +1,8 @@
-"""A gate as JUnit XML, for build servers; no other result has this format."""
+"""A gate as JUnit XML, for build servers; no other result has this format.
+
+A gate checks runs against limits. Each of its rows (a run, a measure and a pair of groups) is a
+test case in JUnit, whose *outcome* is that of the row: within the limits, tilted, or inconclusive.
+"""
 
 from __future__ import annotations
 

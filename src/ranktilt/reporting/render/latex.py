@@ -1,7 +1,8 @@
 """Tables of a document as LaTeX with booktabs; sentences and notes are comments.
 
-A text is *escaped* so that LaTeX prints it as it is, and *guarded* where others wrote it: then it
-cannot hold commands, ends of cells or invisible characters either.
+A *block* is a part of a document, such as a table. A text is *escaped* so that LaTeX prints it as
+it is, and *guarded* where others wrote it, as a name of a run: then it cannot hold commands, ends
+of cells or invisible characters either.
 """
 
 from __future__ import annotations

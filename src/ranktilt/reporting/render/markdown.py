@@ -1,7 +1,9 @@
 """A document as Markdown, as GitHub and GitLab show it.
 
-A text is *escaped* so that Markdown prints it as it is, and *guarded* where others wrote it: then
-it cannot hold links, references or invisible characters either.
+A *block* is a part of a document, such as a table. Rows of a table with one *group*, such as those
+of one ranker, share a heading. A text is *escaped* so that Markdown prints it as it is, and
+*guarded* where others wrote it, as a name of a run: then it cannot hold links, references or
+invisible characters either.
 """
 
 from __future__ import annotations

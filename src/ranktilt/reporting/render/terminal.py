@@ -1,7 +1,9 @@
 """Print a document on a terminal, or as plain text where there is no terminal.
 
-Tables are laid out by Rich. A *stacked* table has each interval on two lines of its cell, which
-makes columns narrower. Plain text is for other programs too: every sentence is a single line.
+A *block* of a document is a table, some sentences, named values or a command. A *tone* is the
+meaning of a colour, such as the favoured side. Tables are laid out by Rich. A *stacked* table has
+each interval on two lines of its cell, which makes columns narrower. Plain text is for other
+programs too: every sentence is a single line.
 """
 
 from __future__ import annotations
@@ -132,7 +134,7 @@ def render(document: Document, *, notes: bool = True) -> str:
 
 
 def _print_sentences(document: Document, console: Console, *, notes: bool, plain: bool) -> None:
-    """Print the findings; before those of a test stands the sign of their tone."""
+    """Print the findings; those of a test have the sign of their tone in front, such as ✓."""
     for line in document.lines(notes=notes):
         sign = f"{TEXT_SIGNS[line.tone]} " if document.outcome and line.tone in TEXT_SIGNS else ""
         console.print(Text(sign + line.text, style=_EMPHASIS[line.emphasis]), soft_wrap=plain)

@@ -1,8 +1,12 @@
 """The answer to each estimand's question in plain words, and what it rests on.
 
 An estimand is a number that answers a question about two groups of documents, such as which one
-ranks higher; an effect is its value for one run. Each estimand has two functions here, which are
-registered by its class: one says the answer, and one its basis.
+ranks higher; an effect is its value for one run. It is neutral where it favours neither group.
+Twins are versions of one text, one in each group; some estimands compare only these. Others are
+about all groups at once, and are compared with the band of values that random rankings give.
+
+Each estimand has two functions here, which are registered by its class: one says the answer, and
+one its basis, that is, what was counted for it.
 
 An estimand without registered words gets its title as the answer, and its number of queries as the
 basis. A package that brings an estimand may register its words:

@@ -1,7 +1,8 @@
 """Sentences about controls: what each takes away from texts, and how many texts it changed.
 
 A control ranks again without a difference between the two sides, such as their length, to see
-whether the tilt remains. Twins are versions of one text, one on each side.
+whether the tilt remains (how far the ranker favours a side). Twins are versions of one text, one on
+each side.
 """
 
 from __future__ import annotations

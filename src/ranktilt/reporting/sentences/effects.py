@@ -3,6 +3,8 @@
 An effect is the answer of one run to one question about two groups, such as Relative Δ; the
 question is its estimand. A tilt is an effect that says whom the run favours. An answer is neutral
 where it favours neither group, and level where it is shown to be as near to neutral as the margin.
+Its p is corrected for all questions that are asked together. It is detectable from the size on that
+such queries would find four times in five.
 
 Functions whose name ends in ``_words`` return a part of a sentence.
 """
@@ -52,7 +54,10 @@ def neutral_words(effect: Effect) -> str:
 
 
 def observed_words(effect: Effect) -> str:
-    """Give the answer by the labels as they are; empty where it is not corrected."""
+    """Give the answer by the labels as they are, where the answer is corrected for wrong labels.
+
+    Empty where it is not corrected.
+    """
     if effect.observed is None:
         return ""
     return f"{effect.estimand.answer(effect.observed.value)} by the labels as they are"
@@ -61,7 +66,8 @@ def observed_words(effect: Effect) -> str:
 def interval_words(effect: Effect) -> str:
     """Print an interval, with digits enough to tell its ends from the neutral value.
 
-    Empty where there is no interval.
+    Rounded to a decimal, an interval that ends just above 0 would seem to include 0. Empty where
+    there is no interval.
     """
     estimand = effect.estimand
     if not effect.has_interval:
@@ -123,7 +129,8 @@ def too_few_words(effect: Effect) -> str:
     """Say that there is too little for a verdict; empty where there is enough."""
     if effect.testable:
         return ""
-    # The effective number is smaller than that of queries where these repeat the same documents.
+    # `sample` is the effective number: how many independent queries or documents the data are
+    # worth. It is smaller than the number of queries if these return the same documents.
     if effect.sample >= effect.queries:
         queries = counted(effect.queries, "query is", "queries are")
         return f"{queries} too few for a verdict ({FEWEST} needed)"
@@ -138,7 +145,8 @@ def too_few_words(effect: Effect) -> str:
 def cannot_vary_words(effect: Effect) -> str:
     """Say why an answer cannot be called level, however close to neutral it is.
 
-    Most lists could not have come out otherwise. Empty where they could.
+    If most lists could not have come out otherwise, as where all documents have the same score, the
+    answer is near neutral whatever the ranker favours. Empty where they could.
     """
     if effect.can_be_level or effect.variation is None:
         return ""

@@ -3,7 +3,8 @@
 A gate checks audits against limits, to pass or fail a build. Each of its rows is a comparison of
 two groups under one run, with one check for each limit: ``tilt`` (how much the run favours a side),
 ``growth`` of the tilt since a baseline, ``loss`` of effectiveness, and others for judges and
-citations. The outcome of a check is
+citations. A tilt is the answer to a question (its estimand) and is measured from the neutral value,
+which favours neither side; a change is its difference from the baseline. The outcome of a check is
 
 - ``level``: within the limit, and no tilt is shown,
 - ``within``: a tilt is shown, but within the limit,

@@ -106,7 +106,7 @@ def verdicts_meaning(verdicts: Sequence[Verdict], *, several_pairs: bool = False
 
 
 def _outside_meaning(outside: Sequence[Verdict]) -> str:
-    """Say what attention that differs from random rankings means."""
+    """Say what answers outside of the random band mean: attention is not spread as by chance."""
     runs = list(dict.fromkeys(verdict.run for verdict in outside))
     spread = singular_or_plural(len(runs), "spreads", "spread")
     return (

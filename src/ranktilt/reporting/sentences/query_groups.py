@@ -1,7 +1,8 @@
 """Sentences about groups of queries: whether they differ, and where the tilt is largest.
 
-A tilt is how much a ranker favours one of two groups of documents. A breakdown computes it for each
-group of queries, that is, each value of a column, and tests whether these groups differ.
+A tilt is how much a ranker favours one of a pair of groups of documents. A breakdown computes it
+for each group of queries, that is, each value of a column, and tests whether these groups differ.
+An effect is such an answer, with its interval.
 """
 
 from __future__ import annotations

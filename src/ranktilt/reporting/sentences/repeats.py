@@ -1,7 +1,8 @@
 """The repeats of a run in words: what makes its answer uncertain, and how many would decide it.
 
 Repeats are rankings of the same queries by an engine that ranks differently each time. The variance
-of a run's mean answer is split among queries, documents, error rates of labels, and repeats.
+of a run's mean answer is split among queries, documents, error rates of labels, and repeats: more
+repeats make only the last part smaller.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Sequential audits in words: what was decided, and after how many queries.
 
 A sequential audit sends queries to a ranker in batches, in random order. After each batch it looks
-at the answer so far, and stops as soon as that is decided. Its intervals hold at every look.
+at the answer so far, and stops as soon as that is decided: the ranker favours a group of documents
+(it is tilted), or it favours none by more than a limit (it is level). The intervals hold at every
+look. The estimand is the question, such as a group's share of the first ten ranks.
 """
 
 from __future__ import annotations

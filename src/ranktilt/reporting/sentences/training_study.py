@@ -2,7 +2,8 @@
 
 A body is the language model that rankers are trained from. The study trains it on texts of each
 side, such as human and rewritten ones, and compares the rankers: in effectiveness on the collection
-that they learned from (``supervised``) and on others (``zero-shot``), and in whom they favour.
+that they learned from (``supervised``) and on others (``zero-shot``), and in whom they favour (the
+tilt). A change is the difference of two rankers of one body.
 """
 
 from __future__ import annotations

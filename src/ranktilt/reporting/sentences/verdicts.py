@@ -1,8 +1,14 @@
 """Verdicts in words, signs and tones: whom a run favours, or why that is not decided.
 
-A verdict is the answer of one run to its primary question about two groups: it favours a side, is
-level (within a margin of neutral) or inconclusive. A question about all groups at once has no side;
-its answer is compared with the random band, the middle 95 % of what random rankings give.
+A *question* is a measure that compares two groups of documents (an *estimand*), such as Relative Δ,
+and an *effect* is its answer for one run, with an interval and a p. The *verdict* is what the
+answer to the *primary* question shows: the run favours a *side* (one of the two groups), is *level*
+(the whole interval lies within a *margin* of the neutral value) or *inconclusive*. It is *slight*
+if a side is favoured, but within the margin. Verdicts on the other questions say how many of them
+agree.
+
+A question about all groups at once has no side; its answer is compared with the *random band*, the
+middle 95 % of what random rankings give.
 """
 
 from __future__ import annotations
@@ -51,7 +57,7 @@ _MOST_NAMED = 2
 def verdict_sentence(verdict: Verdict) -> str:
     """Say whom a run favours, in one sentence with its numbers."""
     if not verdict.effect.estimand.sided:
-        return _sentence_beside_band(verdict)
+        return _band_sentence(verdict)
     if verdict.kind == "inconclusive":
         return _inconclusive_sentence(verdict)
     effect = verdict.effect
@@ -62,7 +68,7 @@ def verdict_sentence(verdict: Verdict) -> str:
     else:
         slightly = f" slightly, {within}" if verdict.slight else ""
         sentence = f"{effect.run} favours {verdict.side} {verdict.noun}{slightly}: {numbers}"
-    if verdict.measures == 1:
+    if verdict.measures == 1:  # there are no further questions that could agree
         return sentence
     questions = "measures" if isinstance(effect.estimand, RelativeDelta) else "questions"
     other_answers = _other_answers(verdict)
@@ -120,6 +126,7 @@ def _inconclusive_sentence(verdict: Verdict) -> str:
     if effect.queries == 0 or math.isnan(effect.value):
         sentence += undefined_words(effect)
     else:
+        # The first reason that holds is given; the last one always does.
         reason = (
             too_few_words(effect)
             or cannot_vary_words(effect)
@@ -158,7 +165,7 @@ def _secondary_answers(verdict: Verdict) -> str:
     return "; ".join(clauses)
 
 
-def _sentence_beside_band(verdict: Verdict) -> str:
+def _band_sentence(verdict: Verdict) -> str:
     """Say where the answer to a question about all groups lies, compared with the random band."""
     effect, estimand = verdict.effect, verdict.effect.estimand
     amount = estimand.amount
@@ -253,7 +260,11 @@ def verdict_row(verdict: Verdict, sentence: str = "") -> dict[str, Any]:
 
 
 def derived_words(audit: Audit) -> dict[str, Any]:
-    """Return what the file holds besides the fields: verdicts, standings, next steps, effects."""
+    """Return what an audit's file holds besides the fields, for readers without RankTilt.
+
+    These are verdicts, next steps, all answers in one list, and standings: with three groups or
+    more, how many of the others each group is favoured over.
+    """
     # The card also has Relative Δ, which is among the tilts.
     answers = [effect for effect in audit.card if not isinstance(effect.estimand, RelativeDelta)]
     verdicts = audit.verdicts() if audit.pairs else []

@@ -1,4 +1,8 @@
-"""The cache folder as blocks of a document: its entries, which rankers use again."""
+"""The cache folder as blocks of a document: what it holds for each model or analyzer.
+
+Embeddings, indexes and the like take long to compute, so rankers keep them in this folder, and use
+them again.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The document of an installation: extras, settings, known models and the cache; or single models.
 
-An *extra* is a set of optional packages, as in ``pip install "ranktilt[plots]"``. A *body* is a
-pretrained model that must be trained before it ranks.
+An *extra* is a set of optional packages, as in ``pip install "ranktilt[plots]"``. The *spec* of a
+model is what users type to rank with it, such as ``dense:ance``. A *body* is a pretrained model
+that must be trained before it ranks. The *source* of a setting is where its value comes from.
 """
 
 from __future__ import annotations

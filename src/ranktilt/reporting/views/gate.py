@@ -1,7 +1,9 @@
 """The document of a gate: a test of whether runs stay within limits, with the reason for each run.
 
 A gate has a row for each *comparison* (a run, a measure and a pair of groups), and each row has
-*checks*: values that are compared with a limit, such as the tilt or the loss of effectiveness.
+*checks*: values that are compared with a limit, such as the *tilt* (how far a run favours one of
+two groups of documents) or the loss of effectiveness. The *outcome* of a check is ``level``,
+``within`` the limit, ``tilted`` (beyond it) or ``inconclusive``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The document of a pairwise audit: how often a model that compares two documents chooses a side.
 
 The model sees a document of either side, *protected* (such as human text) and *unprotected* (such
-as LLM text), and names the better one, once in each order. A *kind* of
-pairs is a set of pairs of documents that is counted apart, such as those that are both relevant.
-*Position bias* is naming the document shown first more, or less, often than half the time.
+as LLM text), and names the better one, once in each order. A *kind* of pairs is a set of pairs of
+documents that is counted apart, such as those that are both relevant. The *outcome* on a kind is
+how often each side is chosen, and the *verdict* says which side that favours. *Position bias* is
+naming the document shown first more, or less, often than half the time.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 An *effect* is the value of a measure for one ranker and one pair of groups, with its interval. Its
 measure (*estimand*) is *sided* where a value favours either of two groups; an unsided one covers
-all groups together. A *change* is the difference of two effects or of two means. A *reading* is
-how a chart shows such a value on one scale.
+all groups together. *Neutral* is the value that favours nobody, and values within the *margin*
+around it count as level. A *verdict* says which group an effect is shown to favour, if any. A
+*change* is the difference of two effects or of two means. A *reading* is how a chart shows such a
+value on one scale.
 """
 
 from __future__ import annotations
@@ -125,9 +127,9 @@ def verdict_chart(
 ) -> IntervalChart | None:
     """Return a chart with a row for each verdict; None where there is no verdict.
 
-    It draws the verdicts that have the measure and unit of the first, of many those with the
-    smallest p. `label` names a row; `sides` are the groups that values to the left and to the
-    right of neutral favour, None for the groups of the effects.
+    A chart has one scale, so it draws only the verdicts that have the measure and unit of the
+    first; of many, those with the smallest p. `label` names a row; `sides` are the groups that
+    values to the left and to the right of neutral favour, None for the groups of the effects.
     """
     if not verdicts:
         return None

@@ -2,7 +2,8 @@
 
 A *record* is the JSON object of one answer; the first record tells the layout. It may be a
 *wrapper*, a record of the user's around the *response* of an engine. An engine may *consult* a
-page, read it to write the answer, without citing it.
+page, read it to write the answer, without citing it. Several answers to one query are *repeats*.
+The *origin* of a record is the file and line that it was read from.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ _ENGINE = "engine"
 _MOST_NAMED = 4
 """Most engines that a message names."""
 _MOST_WRAPPERS = 4
-"""Most wrappers around a response."""
+"""Most wrappers around each other in which a response is looked for."""
 _EXPECTED = (
     "expected answers with citations: records with query and cited, or responses of SerpAPI, "
     "OpenAI, Perplexity, Gemini or Anthropic, TREC RAG, or a text with [1] and its list of sources"

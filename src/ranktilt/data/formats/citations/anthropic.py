@@ -1,4 +1,7 @@
-"""Anthropic: blocks of text with ``citations``, after the results of a web search."""
+"""Anthropic: blocks of text with ``citations``, after the results of a web search.
+
+A *block* is a part of a message: some text, or the results of a search.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from ranktilt.data.formats.citations.base import (
 )
 
 NAME = "Anthropic citations"
+"""Name of the layout, as messages have it."""
 _RESULTS = "web_search_tool_result"
 """Type of a block with the results of a search."""
 

@@ -19,6 +19,7 @@ from ranktilt.data.formats.citations.base import (
 from ranktilt.errors import UserError
 
 NAME = "Gemini grounding"
+"""Name of the layout, as messages have it."""
 _REDIRECT = "/grounding-api-redirect/"
 """Part of the addresses through which Gemini links pages."""
 

@@ -18,6 +18,7 @@ from ranktilt.data.formats.citations.base import (
 from ranktilt.errors import UserError
 
 NAME = "text with numbered sources"
+"""Name of the layout, as messages have it."""
 _TEXT_KEYS = ("text", "answer", "response", "result", "output", "content", "output_text")
 """Names of the field with the text, in the order of preference."""
 _LIST_KEYS = (

@@ -14,6 +14,7 @@ from ranktilt.data.formats.citations.base import (
 )
 
 NAME = "OpenAI annotations"
+"""Name of the layout, as messages have it."""
 _CITATION_TYPES = ("url_citation", "file_citation")
 """Types of annotations that cite a page."""
 

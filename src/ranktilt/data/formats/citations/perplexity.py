@@ -15,6 +15,7 @@ from ranktilt.data.formats.citations.base import (
 )
 
 NAME = "Perplexity"
+"""Name of the layout, as messages have it."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:

@@ -1,4 +1,7 @@
-"""RankTilt's own layout: records with ``cited``, and ``not_cited`` or ``consulted``."""
+"""RankTilt's own layout: records with ``cited``, and ``not_cited`` or ``consulted``.
+
+*Consulted* pages are those that the engine read to write the answer; it cites some of them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from ranktilt.data.formats.citations.base import AnswerRecord, pages_of, unrepea
 from ranktilt.errors import UserError
 
 NAME = "records with cited pages"
+"""Name of the layout, as messages have it."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:

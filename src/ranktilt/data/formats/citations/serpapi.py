@@ -1,4 +1,8 @@
-"""SerpAPI: the AI overview of a search with its ``organic_results``, and Google's AI mode."""
+"""SerpAPI: the AI overview of a search with its ``organic_results``, and Google's AI mode.
+
+An overview is a list of *blocks* (paragraphs and lists), which name the *references* that they cite
+by their indexes.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from ranktilt.data.formats.citations.base import (
 from ranktilt.errors import UserError
 
 NAME = "SerpAPI"
+"""Name of the layout, as messages have it."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:

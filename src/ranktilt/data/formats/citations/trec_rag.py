@@ -15,6 +15,7 @@ from ranktilt.data.formats.citations.base import (
 from ranktilt.errors import UserError
 
 NAME = "TREC RAG"
+"""Name of the layout, as messages have it."""
 
 
 def fits(record: Mapping[str, Any]) -> bool:

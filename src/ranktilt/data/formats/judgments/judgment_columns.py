@@ -1,4 +1,8 @@
-"""Make judgments from the columns of a table or of JSON: query, document and grade."""
+"""Make judgments from the columns of a table or of JSON: query, document and grade.
+
+A *grade* says how relevant a document is to a query; a judge's *confidence* says how sure it is of
+the grade. All readers of judgments but that of plain lines end here.
+"""
 
 from __future__ import annotations
 

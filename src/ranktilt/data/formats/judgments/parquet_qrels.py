@@ -1,4 +1,7 @@
-"""Judgments as Parquet, which ranx writes and the data sets of the Hugging Face hub have."""
+"""Judgments as Parquet, which ranx writes and the data sets of the Hugging Face hub have.
+
+A judge's *confidence*, how sure it is of a grade, is read too if a column has it.
+"""
 
 from __future__ import annotations
 

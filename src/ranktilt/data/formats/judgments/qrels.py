@@ -1,7 +1,8 @@
 """Read relevance judgments (qrels) in any layout, and write them in BEIR's.
 
-`LAYOUTS` has a module for each layout; a new one is a module with `sniff` and `read`, and a line
-there.
+A judgment is the *grade* of a *pair* of query and document, by a person or a language model (a
+*judge*). A judge may also say how sure it is of a grade, its *confidence*. `LAYOUTS` has a module
+for each layout; a new one is a module with `sniff` and `read`, and a line there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Judgments as tables with a header: CSV, TSV, and Excel's CSV.
 
-Quepid, a tool in which people grade search results, exports such CSV.
+Quepid, a tool in which people grade search results, exports such CSV. A judge's *confidence*, how
+sure it is of a grade, is read too if a column has it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Judgments as lines: BEIR's three columns and TREC's four; both may have a header."""
+"""Judgments as lines: BEIR's three columns and TREC's four; both may have a header.
+
+BEIR's are ``query document grade``, TREC's ``query iteration document grade``, where the iteration
+is a number without a meaning, mostly 0. The *form* of a file's lines says which of these they are.
+Runs may have three or four columns too (``query document rank``), and are refused: audits would
+take their ranks for grades.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Read runs in JSON: responses, lists, records, lines of these, and ``{query: {document: score}}``.
 
 An *answer* is the ranked documents of one query. A *response* is an answer as an engine sends it,
-and may be an error instead. An *entry* is one document in the list of one query.
+and may be an error instead. An *entry* is one document in the list of one query. The *repeats* of a
+query are several answers to it by one engine. Lines of a large file are read a *block* at a time.
 """
 
 from __future__ import annotations

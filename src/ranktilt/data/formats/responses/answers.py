@@ -3,7 +3,8 @@
 An *answer* is the ranked documents of one query. JSON of ranked documents has few shapes: a record
 for each document; a record for each query with a list inside; a response that does not name its
 query; an object of queries and lists; and tables. `content_of` divides the value of a file into
-answers or documents, and `answer_shape.shape_of` finds out where these have their fields.
+answers or documents, and `answer_shape.shape_of` finds out where these have their fields. A
+*sample* is the first few records, by which the shape is recognised.
 
 In all functions, `valid` has the possible names of the columns to find.
 """

@@ -1,4 +1,8 @@
-"""Read runs from folders: a JSON file for each response of an engine, named by its query."""
+"""Read runs from folders: a JSON file for each response of an engine, named by its query.
+
+This is what a user has who saved the answer to each query by hand or by a script: ``q1.json``,
+``q2.json`` and so on.
+"""
 
 from __future__ import annotations
 

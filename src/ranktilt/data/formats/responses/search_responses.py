@@ -2,7 +2,7 @@
 
 An engine answers in time rather than in full: shards fail, time runs out, and the response still
 looks like any other. A partial response counts as a failed query, because the missing results need
-not be those at the end.
+not be those at the end. A *layout* says where the responses of one engine have their hits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_FAILURES = 5.0
 _ID_FIELDS = ("id", "_id", "key")
 """Fields of a hit's id, if a layout names none."""
 _LOWEST_ERROR_STATUS = 400
-"""Lowest HTTP status of an error."""
+"""Lowest status of HTTP that is an error: from 400 on they are faults of the client or server."""
 
 
 def is_response(content: Any) -> bool:

@@ -1,4 +1,7 @@
-"""Runs as Parquet, whose columns have names and types, as ranx writes them."""
+"""Runs as Parquet, whose columns have names and types, as ranx writes them.
+
+A column may number *repeats*, that is, several rankings of each query by one engine.
+"""
 
 from __future__ import annotations
 

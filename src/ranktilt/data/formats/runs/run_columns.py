@@ -1,6 +1,8 @@
 """Make the entries of a run from columns of tables and JSON: ids, scores and ranks.
 
-An *entry* is one document in the list of one query.
+An *entry* is one document in the list of one query. The *repeats* of a query are several rankings
+of it by one engine, which a column may number. The readers of tables, of Parquet and of answers in
+JSON end in `run_of_columns`.
 """
 
 from __future__ import annotations

@@ -38,7 +38,10 @@ LAYOUTS = (
 Queries = Sequence[str] | Mapping[str, str]
 """Ids of queries in the order of the responses, or their texts by id."""
 _FEWEST_RANKS = 3
-"""Fewest different ranks of a list whose scores are suspicious if all are equal."""
+"""Fewest different ranks of a list whose scores are suspicious if all are equal.
+
+Two documents may well have the same score.
+"""
 
 
 class _Truncated(msgspec.Struct):

@@ -1,4 +1,8 @@
-"""JSON ``{query: {document: number}}``: runs of BEIR, Pyserini, ranx and mteb, and judgments."""
+"""JSON ``{query: {document: number}}``: runs of BEIR, Pyserini, ranx and mteb, and judgments.
+
+mteb's files have such an object for each *subset* (mostly a language) and *split* (such as
+``test``) of a task.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ GIVEN_ORDER_HINT = 'for the given order instead, use --score-order rank (score_o
 """How a user takes results in the given order, for messages."""
 
 Floats = npt.NDArray[np.float64]
+"""Array of floating-point numbers."""
 Ints = npt.NDArray[np.int64]
+"""Array of whole numbers."""
 
 _STEP_SHARE = 0.9
 """Share of the steps of a list that must rise, or fall, for the list to rise or fall.

@@ -1,4 +1,8 @@
-"""Runs as tables whose first line names the columns: CSV, TSV, and what Excel writes with ``;``."""
+"""Runs as tables whose first line names the columns: CSV, TSV, and what Excel writes with ``;``.
+
+A column may number *repeats*, that is, several rankings of each query by one engine. Tables of
+*judgments* have a grade in place of a score, and are refused.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ranktilt.errors import DataError, shorten
 _FIELD = r"[^ \t\x0b\x0c\r]+"
 """A field between blanks."""
 _WIDTH = 3
-"""Number of fields in a line."""
+"""Number of fields in a line, by which these files are recognised."""
 _NAMES = {"query": "1", "document": "2", "score": "3", "rank": "3"}
 """What messages call each column, which has no name in the file: its number."""
 _JUDGMENTS = (

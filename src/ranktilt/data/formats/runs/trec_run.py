@@ -1,7 +1,8 @@
 """TREC runs: ``query Q0 document rank score tag``, or without the tag, or without Q0 and tag.
 
-Fields are separated by blanks or tabs, and nothing is quoted. First lines that begin with ``#`` and
-are no results are comments; ids may begin with it too.
+Fields are separated by blanks or tabs, and nothing is quoted. ``Q0`` is never read. The *tag* names
+the whole run, or numbers *repeats*: several rankings of each query by one engine. First lines that
+begin with ``#`` and are no results are comments; ids may begin with it too.
 """
 
 from __future__ import annotations

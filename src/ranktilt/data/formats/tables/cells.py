@@ -1,4 +1,8 @@
-"""Read ids and numbers from the cells of tables and the values of JSON, whatever their types."""
+"""Read ids and numbers from the cells of tables and the values of JSON, whatever their types.
+
+A value that cannot be read is null here; the caller decides whether that is an error, and names the
+line.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Recognise columns and fields by their names: query, document, score, rank and grade.
 
+A *grade* says how relevant a document is to a query, and a *label* to which group it belongs.
 The names in this module are in snake case and lower case; `snake_case` gives any name this form.
 """
 

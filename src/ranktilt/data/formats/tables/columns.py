@@ -1,4 +1,7 @@
-"""Make columns of a table from values of JSON, and from grades."""
+"""Make columns of a table from values of JSON, and from grades.
+
+A column has one type. JSON may mix several in a field, which is then kept as raw JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tables whose columns are separated by a character: CSV, TSV and the like, read as strings."""
+"""Tables whose columns are separated by a character: CSV, TSV and the like, read as strings.
+
+Every row keeps the number of its line, so that errors found later can name it.
+"""
 
 from __future__ import annotations
 

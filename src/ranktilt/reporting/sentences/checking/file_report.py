@@ -1,4 +1,8 @@
-"""A file in words: the questions that you can ask of it, and the inputs that you lack for more."""
+"""A file in words: the questions that you can ask of it, and the inputs that you lack for more.
+
+A file may hold a run (ranked lists), judgments (which documents are relevant), labels (which group
+a document belongs to), a judge's grades, a collection or a result.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 An engine answers a query: it retrieves pages, consults some of them, and cites some of these. Two
 groups of pages are compared by the ratio of their citation rates, which is neutral at 1, or by the
-share of citations that one of them gets.
+share of citations that one of them gets. An effect is the answer to such a question, with its
+interval; the verdict says which side (group) it is shown to favour. A finding is a sentence with
+its kind, by which findings are sorted.
 
 Pages of one domain are not independent, so errors are computed over units: domains, pages or the
 values of a column. From few units nothing can be said of a whole kind of pages, but of these units.

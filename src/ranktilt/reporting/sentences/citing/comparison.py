@@ -2,7 +2,9 @@
 
 Engines answer the same queries and cite pages of two groups. Groups are compared by the ratio of
 their citation rates, or by the share of citations that one of them gets; the tilt is the distance
-from a neutral value. Errors are computed over units: domains, pages or the values of a column.
+from a neutral value. A change is the new engine's answer to one question against the old engine's:
+a ratio of two ratios, or a difference of two shares. Errors are computed over units: domains, pages
+or the values of a column.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Experiments with contexts in words: whether the version, its label or its position decides.
 
 A model answers a query from a context, the documents of its prompt, which holds two versions of one
-text. Versions are exchanged, or the labels that name their authors, or positions; of the answers
-that cite only one of both, the share that cites one side is neutral at 50 %.
+text. Versions are exchanged, or the labels that name their authors, or positions. An effect is the
+answer to one such question: of the answers that cite only one of both, the share that cites one
+side, which is neutral at 50 %. Within a margin of that it counts as level.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Sentences about citations by groups of queries: where a side is cited least.
 
-A breakdown compares how often two groups of pages are cited, for each group of queries.
+A breakdown compares how often two groups of pages are cited, for each group of queries. An effect
+is such an answer, with its interval; a tilt is its distance from the value that favours neither
+group of pages.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A change is the difference of two runs, new minus old, in one answer: in effectiveness, or in a
 tilt, that is, in how much a run favours one of two groups. The growth of a tilt is how much farther
-it is from neutral, whichever group the runs favour.
+it is from neutral, whichever group the runs favour. The verdict on a change says whether it is
+shown, and a finding is a sentence with its kind and size, by which findings are sorted.
 """
 
 from __future__ import annotations

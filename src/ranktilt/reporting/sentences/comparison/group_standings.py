@@ -1,7 +1,7 @@
 """Sentences about several groups of documents: which lead, and which cannot be distinguished.
 
-Each two groups are compared. A standing counts over how many groups a group is favoured (``over``),
-and how many are favoured over it (``under``). A set holds groups of which no two can be
+Each pair of groups is compared. A standing counts over how many groups a group is favoured
+(``over``), and how many are favoured over it (``under``). A set holds groups of which no two can be
 distinguished, and a group can be in several sets; a group that can be distinguished from all others
 is apart.
 """

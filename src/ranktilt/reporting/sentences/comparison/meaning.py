@@ -1,7 +1,8 @@
 """The meaning of a comparison, for somebody who has to choose a run, and next steps.
 
 A new and an old run are compared in how effective they are, and in tilts, that is, in how much they
-favour one of two groups.
+favour one of two groups. A change is such a difference, and the verdict on it says whether it is
+shown. The spec of an audit says how it was made, so that a command can be suggested.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ranks of runs in words: which may be first, and how many can be distinguished.
 
 Runs are ordered by their answer to a question: how effective they are, or how far they lean toward
-the first of two groups. A run may be first if no other is shown to be ahead of it.
+the first of two groups (their tilt). A run may be first if no other is shown to be ahead of it.
 """
 
 from __future__ import annotations

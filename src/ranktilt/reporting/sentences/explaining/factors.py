@@ -4,7 +4,8 @@ In an experiment, versions of one document differ in factors, such as length, ea
 high level. A treatment is the change from low to high; the effect of a factor is what that does to
 a text's rank, or to its citations. An idle factor never moves any version. An interaction is what
 two factors do together beyond the sum of both. The factor ``source`` says whether a model wrote a
-text.
+text. An estimand is what effects are computed for, such as ranks. A finding is a sentence with its
+kind and size, by which findings are sorted.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ _RANKS = OutcomeWords(
     compared="the same documents were ranked",
     move="a move",
 )
+"""Words for effects on ranks."""
 _CITATIONS = OutcomeWords(
     gains="makes answers cite {} more often, by",
     costs="makes answers cite {} less often, by",
@@ -72,6 +74,7 @@ _CITATIONS = OutcomeWords(
     compared="answers read the same documents",
     move="a difference",
 )
+"""Words for effects on citations."""
 
 
 def _outcome_words(estimand: str) -> OutcomeWords:

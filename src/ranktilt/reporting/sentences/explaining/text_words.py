@@ -1,4 +1,7 @@
-"""Quantities of texts in everyday words, for readers who do not know how they are measured."""
+"""Quantities of texts in everyday words, for readers who do not know how they are measured.
+
+A quantity is what a probe measures of each text, such as its median idf.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A judge says with each grade how sure it is, from 0 to 1. It is calibrated if, of grades with a
 confidence of 0.7, say, 70 % are the human grade. The excess is the mean confidence minus the share
-of grades that are the human ones.
+of grades that are the human ones. The tilt is the grade gap: how much higher the judge grades one
+of two sources.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ranktilt.reporting.tones import Tone
 _CONFIDENCE_MARGIN = 5.0
 """Points of confidence that count as one margin, the unit in which findings are sorted."""
 _GRADE_MARGIN = 0.1
-"""Grades that count as one margin, likewise."""
+"""Grades that count as one margin, in the same way."""
 
 
 def confidence_findings(calibration: Calibration) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ CHANGE_TONES: dict[DriftKind, Tone] = {
 }
 """Tone by the verdict on a change."""
 _PROPOSED_LOSS = 5
-"""Points of κ that a next step allows to be lost."""
+"""Points of κ that a suggested gate allows to be lost; the user may type another number."""
 
 
 def leading_finding(drift: JudgeDrift) -> Finding:

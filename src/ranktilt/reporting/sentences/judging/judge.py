@@ -4,7 +4,8 @@ A judge, such as a language model, grades pairs of a query and a document, and i
 humans. Its grade gap is the mean difference of its grades between twins, versions of one text by
 two sources. Systems are rankers that the grades evaluate; a family of them may be built on the
 judge's own model. An edit that makes no passage relevant, but raises its grade, fools the judge. A
-dose is a multiple of the length to which a passage is padded without new content.
+dose is a multiple of the length to which a passage is padded without new content. A gap within a
+margin of 0 is level. A finding is a sentence with its kind and size, by which findings are sorted.
 
 Agreement is measured by κ (of grades) and by Kendall's τ-b (of the order of systems).
 """
@@ -66,7 +67,7 @@ _PREFERENCE_KINDS: dict[Favour, FindingKind] = {
 _GAP_KINDS: dict[str, FindingKind] = {"level": "level", "inconclusive": "inconclusive"}
 """Kind of a finding by the verdict on a grade gap; it is ``favours`` for all other verdicts."""
 _GAP_MARGIN_VALUE = 0.1
-"""`GAP_MARGIN` as a number of grades."""
+"""`GAP_MARGIN`, the margin of grade gaps, as a number of grades."""
 _SLOPE_MARGIN = 0.1
 """Grades per doubling of the length that count as one margin, by which findings are sorted."""
 _MOST_FAVOURS = 2
@@ -74,7 +75,7 @@ _MOST_FAVOURS = 2
 _MOST_AGREEMENTS = 3
 """Most judges with a sentence each on their agreement; of more, the table of judges says it."""
 _NORMAL_QUANTILE = 1.96
-"""Standard errors from the middle of a 95 % interval to its end."""
+"""Standard errors from the middle of a 95 % interval to its end, for a normal distribution."""
 
 
 def leading_finding(audit: JudgeAudit) -> Finding:

@@ -2,7 +2,7 @@
 
 Judges are language models, say, that grade documents; they are compared with humans by κ, which is
 0 for agreement by chance. A judge is partial if it favours a source of texts, or a family of the
-systems that its grades evaluate.
+systems that its grades evaluate. A standing is the agreement of one judge among all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_NAMED = 3
 _HALFWAY_KAPPA = 0.5
 """Value of κ as far from chance, 0, as from full agreement, 1."""
 _PROPOSED_LABELS = 500
-"""Human labels that a next step proposes."""
+"""Human labels that a suggested command asks for; the user may type another number."""
 
 
 def meaning_sentence(audit: JudgeAudit) -> str:

@@ -1,9 +1,11 @@
 """Sentences about a bench: which correction it chose, at what cost, and what methods learned.
 
-A bench tries corrections of a ranker that favours a side. Each candidate is one method at one
-strength; the baseline is the ranker without any. A candidate is chosen if its tilt is shown to lie
-within the margin, and its cost within the budget: points of effectiveness lost, or, without
-judgments, percent of the first ten documents replaced.
+A bench tries corrections of a ranker that favours one of a pair of groups, the sides. Each
+candidate is one method at one strength; the baseline is the ranker without any. A candidate is
+chosen if its tilt (how far it favours a side) is shown to lie within the margin, and its cost
+within the budget: points of effectiveness lost, or, without judgments, percent of the first ten
+documents replaced. A change is a candidate's difference from the baseline, and an effect is a tilt
+with its interval. An offset is a constant that a method adds to the scores of one group.
 """
 
 from __future__ import annotations

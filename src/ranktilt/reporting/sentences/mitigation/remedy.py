@@ -1,9 +1,9 @@
 """A remedy in words: one sentence, and the formula or pseudo-code to build into an engine.
 
-A remedy is a correction of a ranker with its constants, as a rule that anybody can implement. Its
-rule has a method: ``offset`` adds constants to scores; ``interleave``, ``det-const-sort``,
-``fa-ir`` and ``exposure`` order a list anew; ``causal`` and ``projection`` change scores and
-vectors.
+A ranker that favours one of two groups of documents can be corrected. A remedy is such a correction
+with its constants, as a rule that anybody can implement. Its rule has a method: ``offset`` adds
+constants to scores; ``interleave``, ``det-const-sort``, ``fa-ir`` and ``exposure`` order a list
+anew; ``causal`` and ``projection`` change scores and vectors.
 """
 
 from __future__ import annotations

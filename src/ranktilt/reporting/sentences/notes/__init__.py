@@ -21,9 +21,9 @@ def note_sentence(note: Note) -> str:
     room, _, file = type(note).__module__.rpartition(".")
     if room == "ranktilt.data.notes":
         import_module(f"ranktilt.reporting.sentences.notes.{file}")
-    front = "warning: " if note.warns else ""
-    scopes = "".join(f"{_scope(scope)}: " for scope in note.scopes)
-    return f"{front}{scopes}{note_words(note)}"
+    severity = "warning: " if note.warns else ""
+    scopes = "".join(f"{_scope_name(scope)}: " for scope in note.scopes)
+    return f"{severity}{scopes}{note_words(note)}"
 
 
 def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def derived_words(note: Note) -> dict[str, str]:
     return {"sentence": note_sentence(note)}
 
 
-def _scope(scope: Scope) -> str:
+def _scope_name(scope: Scope) -> str:
     """Name the part of a result that a note is about."""
     if scope.kind == "judge":
         return f"tilts under {scope.name}"

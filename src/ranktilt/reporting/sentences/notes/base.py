@@ -1,4 +1,8 @@
-"""The table of sentences of notes by their class, and how they name several runs."""
+"""The table of sentences of notes by their class, and how they name several runs.
+
+A note is what a reader of a result should know besides its numbers. Its class is its kind, and has
+one function here that makes the sentence (`functools.singledispatch` finds it).
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ def note_words(note: Note) -> str:
 
 @note_words.register
 def _remark(note: Remark) -> str:
+    """Return the text of a note that is written in words already."""
     return note.text
 
 

@@ -2,6 +2,9 @@
 
 A note is what a reader of the result should know: how a file was read, what was left out. An
 answer consults pages and cites some of them; labels say which group a page belongs to.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

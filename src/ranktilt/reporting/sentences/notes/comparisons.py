@@ -3,6 +3,9 @@
 A note is what a reader of a result should know besides its numbers. A replayed log holds the calls
 that a published ranker sent to its language model; each is matched with the query whose candidate
 documents it shows as passages.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A note is what a reader of a result should know: what was left out, and why a number may be
 uncertain. Relative Δ is how much higher the relevant documents of one group rank than those of the
 other. Twins are versions of one text, one in each group.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

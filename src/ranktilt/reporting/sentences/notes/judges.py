@@ -3,6 +3,9 @@
 A note is what a reader of the result should know besides its numbers. A pair is a query and a
 document, which humans and the judge grade; twins are versions of one document. Systems are rankers
 that the grades evaluate, as in a shared task.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A note is what a reader of a result should know besides its numbers. Labels say which group a
 document belongs to, and some are wrong.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 The model was shown a prompt with a query and several numbered documents, and should cite them by
 their numbers: ``[2]``, ``[1, 3]``. A note is what a reader of the result should know about that.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

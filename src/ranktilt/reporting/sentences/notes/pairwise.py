@@ -3,6 +3,9 @@
 A language model is asked which of two documents, one of each side, answers a query better. Both
 documents of a pair are relevant, or both are irrelevant: these are the two kinds of pairs. A note
 is what a reader of the result should know about that.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

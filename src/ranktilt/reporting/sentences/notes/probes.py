@@ -3,6 +3,9 @@
 A probe measures a property of texts, such as their length. Twins are versions of one text, by a
 source and by the reference. A gap is the mean difference of the scores that a ranker gives twins;
 an attribution says which properties of the texts go with it.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

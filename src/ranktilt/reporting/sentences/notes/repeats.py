@@ -1,6 +1,9 @@
 """Sentences of the notes on repeats: the same queries that an engine ranked several times.
 
 A note is what a reader of the result should know besides its numbers.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

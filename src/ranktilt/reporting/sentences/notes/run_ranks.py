@@ -2,6 +2,9 @@
 
 A note is what a reader of the result should know besides its numbers. A question is a measure of
 effectiveness, or of whom a run favours.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

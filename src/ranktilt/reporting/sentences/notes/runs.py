@@ -3,6 +3,9 @@
 A note is what a reader of a result should know besides its numbers. A run is the ranked lists of
 one ranker. A tilt is how much it favours one group of documents, and it is level if it favours
 none.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A note is what a reader of the result should know besides its numbers. A source is who wrote
 documents; each source rewrote originals of the reference. A series is the sources of one model that
 differ in temperature, over which a trend is tested.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

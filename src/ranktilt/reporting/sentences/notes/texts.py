@@ -3,6 +3,9 @@
 A note is what a reader of a result should know besides its numbers. Twins are versions of one text
 by different sources; the reference is the source that others are compared with. A factor is a
 property of texts, such as length, that designed versions of a document differ in.
+
+Each function says a note of one class, the one that its parameter is annotated with. The classes
+are in the file of the same name in `ranktilt.data.notes`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""An audit: which ranker tilts, how surely, on which queries, and what else could explain it."""
+"""The document of an audit: which ranker tilts, how surely, on which queries, and why it might.
+
+A ranker *tilts* if it favours one of two groups of documents, such as human texts. The *verdict* on
+a ranker and a pair of groups is that it favours a group, is level or inconclusive; a *finding* is a
+verdict, or a conflict between questions. *Controls* are audits without a possible other cause, such
+as length. An audit that was *opened* comes with its collection and runs, so that the page can show
+queries, lists and texts.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +36,10 @@ from ranktilt.reporting.views.readings import scale_title, verdict_chart
 
 
 def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
-    """Return the document of an audit, with its queries, lists and texts up to a budget.
+    """Return the document of an audit.
 
-    Those are there as far as its collection and runs could be opened again.
+    If its collection and runs could be opened again, the document also has queries, lists and
+    texts, up to a `budget` of characters.
     """
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit = opened.audit
@@ -60,20 +68,21 @@ def _side_names(audit: Audit) -> tuple[str, ...]:
 
 
 def _first_figure(audit: Audit, findings: Sequence[Finding]) -> Iterator[IntervalChart]:
-    """Draw the answers to the primary question; of several groups, how each is treated."""
+    """Draw the answers to the primary question; with three groups or more, how each is treated."""
     if displays := group_displays(audit):
-        largest = [finding.run for finding in findings if finding.verdict is not None]
-        yield standing_chart(audit, sorted(displays, key=lambda row: largest.index(row.run)))
+        # Rankers come in the order of their findings, the largest first.
+        run_order = [finding.run for finding in findings if finding.verdict is not None]
+        yield standing_chart(audit, sorted(displays, key=lambda row: run_order.index(row.run)))
         return
     verdicts = [finding.verdict for finding in findings if finding.verdict is not None]
     if not verdicts:
         return
-    # A scale without its unit names the question.
+    # The title of the scale ends with the unit, after a comma; the rest names the question.
     question = scale_title(verdicts[0].effect).rpartition(",")[0] or verdicts[0].effect.name
     sides = None
     if len(audit.judged_pairs) == 1:
         ((a, b),) = audit.judged_pairs
-        sides = (b, a)
+        sides = (b, a)  # values to the left of neutral favour b
         if verdicts[0].effect.estimand.sided:
             question += f", {a} against {b}"
     chart = verdict_chart(
@@ -92,7 +101,11 @@ def _first_figure_label(audit: Audit, verdict: Verdict) -> str:
 
 
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
-    """Give the verdicts and conflicts, the largest finding first, and then what controls change."""
+    """Return the sentences of the answer, the most general first.
+
+    These are how groups stand (with three or more), verdicts and conflicts, the largest first,
+    groups of queries, verdicts that a control changes, and how much repeats of a run differ.
+    """
     findings = [Sentence(f.sentence, _tone(f), "strong") for f in findings_of(audit)]
     changes = [Sentence(text, "warning", "strong") for text in control_sentences(audit)]
     groups = query_group_sentences(audit)
@@ -101,7 +114,7 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
 
 
 def _tone(finding: Finding) -> Tone:
-    """Return the tone of the favoured side, or that of a warning."""
+    """Return the tone of the verdict; a finding without one is a conflict, which is a warning."""
     if finding.verdict is None:
         return "warning"
     return verdict_tone(finding.verdict, finding.verdict.a)

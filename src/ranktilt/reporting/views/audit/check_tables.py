@@ -1,5 +1,7 @@
 """Tables that question an audit's answers: other tests of p, repeats, and errors of labels.
 
+An *answer* is the value of a measure (an *effect*) for one ranker and two groups of documents.
+
 - *Checks* are p-values of the same answers by other tests. No verdict rests on them.
 - *Repeats* are rankings of the same queries by one engine. The variance of each answer is split
   into parts (queries, documents, error rates of labels, repeats), and a second table has the
@@ -52,7 +54,7 @@ _TEST_MEANINGS = {
     "shuffled labels": "shuffled labels are dealt to the documents at random",
 }
 """Explanation of each test of the table of checks, by its name."""
-# Hints of columns.
+# Hints of columns: texts that a page shows when the title is pointed at.
 _NEEDED = "Least number of repeats with which the present value would be decided."
 _RATES = "What other documents in the checked sample would change."
 _RANGE = "Smallest and largest answer of one repeat."

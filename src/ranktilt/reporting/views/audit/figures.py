@@ -1,8 +1,11 @@
 """Figures of an audit: tilts with their intervals, controls, the card, and effectiveness.
 
 A *tilt* is a ranker's Relative Δ, the difference of two groups' means in percent of their average.
-Where groups are not twins (versions of the same documents), its neutral value is not 0 but what
-random labels of groups give; the *band* is the range of those values.
+It counts as level within a *margin* of the neutral value, and it is *detectable* from the size on
+that these queries would find four times in five. Where groups are not twins (versions of the same
+documents), the neutral value is not 0 but what random labels of groups give; the *band* is the
+range of those values. The *card* has further questions about each ranker, and *controls* compute
+the tilt without a possible other cause.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ MOST_PAIRS = 4
 _UNDETECTABLE = "these queries would find a tilt as small as this less than four times in five"
 """Explanation of the grey range: values that are too small for the number of queries."""
 _LARGEST_TILT = 200
-"""Largest Relative Δ that there can be, in %."""
+"""Largest Relative Δ that there can be, in %: one mean is 0, and the other twice their average."""
 _RANDOM_BAND = " Hatched: what random labels give; their median is neutral, not 0."
 """Explanation of the hatched range, as a sentence that follows others."""
 
@@ -49,7 +52,7 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
     pairs = audit.tilted_pairs
     if len(pairs) <= MOST_PAIRS:
         return pairs
-    clearness = dict.fromkeys(pairs, -1.0)
+    clearness = dict.fromkeys(pairs, -1.0)  # less than that of any pair with a tilt
     for tilt in audit.tilts:
         distance = abs(tilt.value - tilt.neutral)
         if tilt.measure == repr(audit.primary_measure) and distance > 0:

@@ -1,7 +1,10 @@
 """The section of an audit on groups of queries, such as topics: a table, tests and a figure.
 
-Every group of queries is audited alone. A row compares the group with the *rest*: all other queries
-that belong to some group. The tests ask whether the groups differ at all on one question.
+A *question* is a measure that compares a *pair* of groups of documents, such as human and LLM
+texts. Its answer for one ranker is an *effect*, with an interval; *neutral* is the value that
+favours neither group. Every group of queries is audited alone. A row compares the group with the
+*rest*: all other queries that belong to some group. The tests ask whether the groups of queries
+differ at all on one question.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from ranktilt.reporting.numbers import decimal, number_cell, percent
 from ranktilt.reporting.reload import LoadedAudit
 
 Floats = npt.NDArray[np.float64]
+"""Array of floating-point numbers."""
 NOT_OPENED = "The audit was opened without its collection and runs."
 """Note in place of ranks, where an audit has neither collection nor runs."""
 _DEPTH = 100

@@ -1,9 +1,12 @@
 """The sections of an audit's document, from the tilts to how it was computed.
 
-A *tilt* is how far a ranker favours one of two groups of documents. The *card* has further
-questions about each ranker, and *controls* compute the tilt without a possible other cause. The
-page's first screen already has a chart; figures here that repeat or refine it are collapsed, or
-left to papers.
+A *tilt* is how far a ranker favours one of two groups of documents, by Relative Δ (the difference
+of the groups' means in percent of their average). It needs relevance judgments. The *card* has
+further questions about each ranker, some of which need none. *Controls* compute the tilt without a
+possible other cause, and the *explorer* lets a reader look through queries and their lists.
+
+The page's first screen already has a chart. Figures here that repeat it are only in papers
+(``audience="paper"``), and those that refine it are collapsed.
 """
 
 from __future__ import annotations
@@ -59,9 +62,10 @@ from ranktilt.reporting.views.compare.group_standings import standing_section
 def audit_sections(
     loaded: LoadedAudit, *, budget: int = BUDGET
 ) -> Iterator[Section | PageSections]:
-    """Yield the sections of an audit; those that have no table are for pages alone.
+    """Yield the sections of an audit.
 
-    `budget` is how many characters lists and texts may add to a page; 0 leaves them out.
+    Sections without a table are `PageSections`, for pages alone: a terminal could not print their
+    figures. `budget` is how many characters lists and texts may add to a page; 0 leaves them out.
     """
     audit = loaded.audit
     yield from standing_section(audit)
@@ -97,6 +101,7 @@ def _tilt_section(audit: Audit) -> Iterator[Section]:
         return
     figures = tuple(_card_figures(audit))
     if figures:
+        # Without judgments there is no Relative Δ.
         lead = ("Nothing is judged, so the audit asks the card's questions instead.",)
         yield Section("tilt", title, lead=lead, blocks=figures)
 

@@ -1,7 +1,8 @@
 """The document of a sequential audit, which looks at more and more queries until it can decide.
 
-Each *look* has the tilt over the queries so far, with an interval from a *confidence sequence*: all
-intervals hold together, so the audit may stop at any look.
+A *tilt* is how far a ranker favours one of two groups of documents. Each *look* has the tilt over
+the queries so far, with an interval from a *confidence sequence*: all intervals hold together, so
+the audit may stop at any look.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """The document of an audit of several sources, each compared with one reference such as human text.
 
 A *source* is a set of rewrites of the reference's documents by one model at one *temperature*; a
-*series* is the sources of one model. A *trend* is a change of the tilt with the temperature. The
-page has a table of all sources, and then the sections of the audit of each.
+*series* is the sources of one model. A *tilt* is how far a ranker favours the reference or the
+source, by Relative Δ; an *effect* is a tilt, or the answer to another question of the *card*. A
+*trend* is a change of the tilt with the temperature. The page has a table of all sources, and then
+the sections of the audit of each, such as its *controls* (audits without a possible other cause).
 """
 
 from __future__ import annotations

@@ -2,9 +2,13 @@
 
 *Relative Δ* is the difference of two groups' means in percent of their average; its value for a
 ranker is a *tilt*. The *card* has further questions about each ranker, one row for each *answer*.
-A *control* computes Relative Δ again without a possible cause, such as length. A *confound* is
-another difference between the groups' texts. *Twins* are versions of one document in both groups.
-The *random band* is the range that Relative Δ has when labels of groups are shuffled.
+A tilt and an answer are both an *effect*: the value of a measure (an *estimand*) for one ranker and
+pair of groups. Some estimands are *unsided*: they cover all groups at once and favour none.
+
+A *control* computes Relative Δ again without a possible cause, such as length; *raw* is the value
+without any control. A *confound* is another difference between the groups' texts. *Twins* are
+versions of one document in both groups. The *random band* is the range that Relative Δ has when
+labels of groups are shuffled.
 """
 
 from __future__ import annotations
@@ -62,7 +66,7 @@ from ranktilt.reporting.sentences.verdicts import (
 from ranktilt.reporting.tones import VERDICT_TONES
 
 _QUERIES = "Queries with a relevant document in the group; for Relative Δ, in both groups."
-"""Hint of the column of queries."""
+"""Hint of the column of queries: the text that a page shows when its title is pointed at."""
 _TIED = "Share of relevant twins with equal scores, among those with a side retrieved."
 """Hint of the column of tied twins."""
 _AS_LABELLED = "The answer by the labels as they are, before it is corrected for their errors."
@@ -119,8 +123,8 @@ def _mean_cells(group: str, means: list[float], queries: int) -> Iterator[Cell]:
 def _tilt_rows(audit: Audit, run: str, pair: Pair, *, has_tied_share: bool) -> Iterator[Row]:
     """Yield the row of Relative Δ for a pair of groups, and below it that of the random band.
 
-    Twins have no random band: their neutral value is 0. `has_tied_share` tells whether the table
-    has the column of tied twins.
+    Twins have no random band: both groups have the same texts to find, so their neutral value is 0.
+    `has_tied_share` tells whether the table has the column of tied twins.
     """
     tilts = [tilt for tilt in audit.tilts if tilt.run == run and (tilt.a, tilt.b) == pair]
     groups = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"

@@ -1,9 +1,10 @@
 """The document of a check: whether a comparison of two sides' texts is fair.
 
-The sides are a *reference*, such as human text, and one or several other *sources* of documents. A
-*fault* is something that makes the comparison unfair, such as empty texts on one side. The *test of
-the instrument* audits the collection with sources drawn by coin, and counts how often a side is
-favoured all the same.
+The sides are a *reference*, such as human text, and one or several other *sources* of documents (a
+source is who wrote them). A *fault* is something that makes the comparison unfair, such as empty
+texts on one side. The *instrument* is the audit itself: its test audits the collection with sources
+drawn by coin, and counts how often a side is favoured all the same. The *look* of a sentence is its
+colour and emphasis.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ranktilt.reporting.views.check.fault_chart import fault_chart
 from ranktilt.reporting.views.check.sections import EQUIVALENCE_TONES, alpha_of, check_sections
 
 _INSTRUMENT_LOOKS: dict[bool, tuple[Tone, Emphasis]] = {True: ("good", ""), False: ("bad", "alarm")}
-"""Tone and emphasis, by whether the instrument is calibrated."""
+"""Tone and emphasis, by whether the instrument is calibrated: it favours a side rarely enough."""
 
 
 def view(check: CheckResult) -> Document:

@@ -1,4 +1,8 @@
-"""The document of a single file: its contents, what it can be used for, and the next command."""
+"""The document of a single file: its contents, what it can be used for, and the next command.
+
+A file may be a run, judgments (which documents are relevant), labels (by which documents are
+grouped) or queries, in one of many layouts.
+"""
 
 from __future__ import annotations
 

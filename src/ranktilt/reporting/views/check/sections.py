@@ -3,7 +3,9 @@
 The sides are a *reference*, such as human text, and one or several other *sources* of documents.
 *Twins* are a document of the reference and its version (rewrite) in another source. *Features* are
 measurable properties of texts, such as their length. The *test of equivalence* asks whether either
-side, searched alone, is easier to search.
+side, searched alone, is easier to search: rankers must be equally effective on both, up to a
+*margin*. A *fault*, such as empty texts on one side, has the *verdict* ``ok``, ``warning``, or
+``void`` if the comparison would say nothing.
 """
 
 from __future__ import annotations
@@ -446,7 +448,7 @@ def alpha_of(check: CheckResult) -> float:
 
 
 _LONGEST_NAME = 12
-"""Most characters of a reference's name in the title of a column."""
+"""Most characters of a reference's name in the title of a column; longer names widen the table."""
 _VERDICT_TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
 """Tone of each verdict on a fault; ``void`` voids the comparison."""
 

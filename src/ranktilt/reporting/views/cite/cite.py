@@ -3,6 +3,8 @@
 An engine retrieves pages, consults some of them, and cites some in its answer: the *stages* of the
 *funnel*. Pages carry a *group*, such as shop or forum, and a pair of groups are the two *sides*. A
 *unit* is what labels are exchanged between in tests: a page, or a domain whose pages share a group.
+An *effect* is the answer to one question about two groups, such as the ratio of their citation
+rates; the *verdict* says which side it favours. *Neutral* is the value that favours neither.
 """
 
 from __future__ import annotations

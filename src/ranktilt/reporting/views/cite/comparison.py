@@ -62,6 +62,7 @@ from ranktilt.reporting.sentences.notes import note_sentences
 from ranktilt.reporting.tones import Tone
 
 _NAN = float("nan")
+"""Value of a mark that is not drawn."""
 
 
 def view(comparison: CitationComparison) -> Document:

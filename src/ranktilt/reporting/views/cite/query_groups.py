@@ -2,8 +2,9 @@
 
 Every group of queries is audited alone, and compared with the *rest*: all other queries that belong
 to some group. Each *question* compares two groups of pages: by the ratio of their citation rates,
-or by a share in percent (the *scale* ``share``). A *unit* is what labels are exchanged between in
-tests: a page, or a domain whose pages share a group.
+or by a share in percent (the *scale* ``share``). The answer for one group of queries is an
+*effect*, with an interval. A *unit* is what labels are exchanged between in tests: a page, or a
+domain whose pages share a group.
 """
 
 from __future__ import annotations

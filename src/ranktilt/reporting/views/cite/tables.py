@@ -1,7 +1,9 @@
 """The tables of an audit of citations: questions, stages, parts of the funnel, ranks, domains.
 
 Every *question* compares two groups of pages: by the ratio of their citation rates (the *scale*
-``log ratio``), or by a share in percent (``share``). *Stages* are retrieved, consulted and cited.
+``log ratio``), or by a share in percent (``share``). Its answer is an *effect*, with an interval.
+An engine retrieves pages, consults (reads) some of them, and cites some of these: the *stages* of
+the *funnel*.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from ranktilt.reporting.sentences.grammar import ratio_words
 _MOST_DOMAINS = 10
 """Most domains in the table; a result's file may hold more."""
 _SMALL_RATE = 0.1
-"""Rates below it are printed with two decimals of a percent."""
+"""Rates below it are printed with two decimals of a percent, because one would hide differences."""
 # Hints of columns.
 _AS_LABELLED = "By the labels as they are, before errors are corrected."
 _RATE_HINT = "rate or part, in %"

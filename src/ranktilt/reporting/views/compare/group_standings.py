@@ -2,7 +2,8 @@
 
 A group's *standing* is the mean tilt between it and each other group. Its *letters* form a compact
 letter display: two groups that share a letter cannot be distinguished. The tilt is an *answer* to
-the audit's *primary question*, the measure that its verdicts rest on.
+the audit's *primary question*, the measure (*estimand*) that its verdicts rest on. Tilts within a
+*margin* of neutral, the value that favours nobody, count as level.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The document of ranked runs: which runs may be first, with an interval of ranks for each run.
 
-Runs are put in order on one or several *questions*: effectiveness, or a tilt between two groups.
+Runs are put in order on one or several *questions*: effectiveness, or a tilt between two groups
+(how far a run favours one of them; *neutral* is the value that favours neither).
 An *interval of ranks* holds the places that a run may have, given which differences are shown.
 Runs that share a *letter* cannot be distinguished.
 """

@@ -1,9 +1,12 @@
 """The document of a bench: which correction makes a ranker level, and what it costs.
 
-A bench compares *candidates*: the baseline, and each *method* of correction at several *strengths*.
-A candidate is *level* where its tilt lies within the margin. Its *cost* is the loss of
-effectiveness or, without judgments, how far it *moves* lists (its *movement*); the *budget* is the
-largest cost that is allowed. The *choice* is the candidate to apply, if there is one.
+A ranker *tilts* if it favours one of two groups of documents; *neutral* is the value that favours
+neither. A bench compares *candidates*: the baseline, which is the ranker as it is, and each
+*method* of correction at several *strengths*. A candidate is *level* where its tilt lies within a
+margin of neutral. Its *cost* is the loss of effectiveness or, without judgments, how far it *moves*
+lists (its *movement*); the *budget* is the largest cost that is allowed. The *choice* is the
+candidate to apply, if there is one, and the *remedy* is its correction as a formula for a search
+engine. A *change* is a candidate's difference from the baseline.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.experiments.bench_chart import bench_chart
 
 _LONGEST_LABEL = 24
-"""Most characters of the label of a candidate's differences."""
+"""Most characters of the label of a candidate's differences; a longer one widens the table."""
 _NO_TWINS = "Groups are not twins, so the neutral value is the median of random labels, not 0."
 """Note on groups that are not twins."""
 _DODGE = 0.06

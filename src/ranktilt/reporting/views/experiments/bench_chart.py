@@ -1,8 +1,10 @@
 """The first figure of a bench: the tilt before and after each method of correction, and its cost.
 
-A *candidate* is a method at one strength. Its *cost* is the loss of effectiveness or, without
-judgments, the share of the first ten documents that it replaces (its *movement*); the *budget* is
-the largest cost that is allowed.
+A *tilt* is how far a ranker favours one of two groups of documents; *neutral* is the value that
+favours neither, and values within a *margin* of it are *level*. The *baseline* is the ranker
+without a correction. A *candidate* is a method at one strength. Its *cost* is the loss of
+effectiveness or, without judgments, the share of the first ten documents that it replaces (its
+*movement*); the *budget* is the largest cost that is allowed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """The document of a training study (Askari et al.): what rankers learn from each side's documents.
 
 A *ranker* is a *body* (a pretrained model) that was trained on the documents of one *side*, such as
-human answers; every body is trained on each side. An *evaluation* is the effectiveness of all
-rankers on one collection. *Seeds* are trainings of the same ranker with other random numbers.
+human answers (the *reference*); every body is trained on each side. An *evaluation* is the
+effectiveness of all rankers on one collection. A *tilt* is how far a ranker favours one side's
+documents, by Relative Δ. A *change* is the difference of two rankers of one body. *Seeds* are
+trainings of the same ranker with other random numbers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The document of a factorial experiment on texts: what each change does to ranks or citations.
 
 A *factor* is a change of a text, such as a shorter one, with a level ``low`` (usually the original)
-and ``high``; a *version* is a text with a level of each factor. An *effect* is the mean outcome at
-high minus that at low. The *estimands* are the outcomes that effects are computed for. The *source*
-is the factor of who wrote the text. *Adoption* is the share of other documents with the same edit.
+and ``high``; a *version* is a text with a level of each factor. The *estimands* are the outcomes
+that are compared, such as the rank of a version. An *effect* is the mean outcome at high minus that
+at low. An *interaction* is what two factors do together beyond the sum of both. The *source* is the
+factor of who wrote the text. *Adoption* is the share of other documents with the same edit.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ _QUESTIONS = {
 }
 """Title of the row of each question about the source."""
 
+# How outcomes are counted, for the legends of ranks and of citations.
 _RANK_LEGEND = (
     "Ranks are among all other documents, each in a random one of its versions; versions not "
     "retrieved rank below all others."

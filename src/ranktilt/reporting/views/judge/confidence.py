@@ -48,6 +48,7 @@ from ranktilt.reporting.numbers import (
 from ranktilt.reporting.tones import Tone
 
 _two_decimals = partial(signed, digits=2)
+"""Print a number with its sign and two decimals."""
 
 
 @dataclass(frozen=True, kw_only=True)

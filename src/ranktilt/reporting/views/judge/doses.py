@@ -1,6 +1,8 @@
 """The part of an audit of judges on length: whether a longer passage gets a higher grade.
 
-Neutral sentences make passages longer; a *dose* is by how many times, such as ×2.
+A *judge* is a model that grades how well a passage answers a query, in place of humans. The audit
+adds sentences that say nothing about the query to passages, and asks for the grade again; a *dose*
+is by how many times a passage is longer, such as ×2.
 """
 
 from __future__ import annotations

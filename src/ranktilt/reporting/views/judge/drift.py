@@ -65,7 +65,9 @@ from ranktilt.reporting.sentences.judging.drift import (
 from ranktilt.reporting.sentences.notes import note_sentences
 
 _two_decimals = partial(signed, digits=2)
+"""Print a number with its sign and two decimals."""
 _judge_names = attrgetter("judge", "old_judge")
+"""Return the names of the new and of the old judge of a change."""
 
 
 def view(drift: JudgeDrift) -> Document:

@@ -2,7 +2,9 @@
 
 A *judge* is a model that grades how well a document answers a query, in place of humans. *Twins*
 are two versions of one document, such as a human text and its rewrite by an LLM; their *grade gap*
-is how much higher a judge grades the first. *Systems* are the retrieval runs that grades compare.
+is how much higher a judge grades the first. A gap within a *margin* of 0 counts as level. *Systems*
+are the retrieval runs that grades compare, and a *tilt* is how far a system favours one of two
+groups of documents, by human grades or by a judge's.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 A *judge* is a model that grades documents in place of humans, whose effectiveness values of each
 system are compared with those by human grades. A *family* is the systems that are built on models
-of one maker. *Few labels*: human labels of some queries correct the judge's means.
+of one maker. A *pair* is two systems, and its *fate* is what becomes under the judge of a
+difference that is significant by human grades. *Few labels*: human labels of some queries correct
+the judge's means.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ from ranktilt.reporting.tones import Tone
 _MOST_PLOTS = 4
 """Most combinations of a judge and a measure for which systems are plotted."""
 _POINTS, _RANKS, _Z = range(3)
-"""Index of each scale in `FamilyPreference.scales`."""
+"""Index of each scale in `FamilyPreference.scales`: values in points, ranks, standard scores."""
 
 
 def families_section(audit: JudgeAudit) -> Iterator[Section]:
