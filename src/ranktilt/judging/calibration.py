@@ -40,7 +40,10 @@ FEWEST_PAIRS = 40
 _MOST_BINS = 10
 """Most bins of the curve of agreement by confidence."""
 _PAIRS_OF_BIN = 20
-"""Smallest mean number of pairs in a bin; with few pairs there are fewer bins."""
+"""Smallest mean number of pairs in a bin, which holds pairs of similar confidence.
+
+With few pairs there are fewer bins.
+"""
 _UNSURE_SHARE = 1 / 3
 """Share of grades, with the lowest confidence, that count as unsure."""
 

@@ -1,7 +1,8 @@
 """Prediction-powered estimates of systems, from a judge's grades and few human labels.
 
 A human label is a human grade of one document for one query. Queries with human labels show how
-wrong the judge is; the judge's values of all other queries make the estimate more precise.
+wrong the judge is; the judge's values of all other queries make the estimate more precise. Such an
+estimate is called *prediction-powered*: the judge's values are the predictions.
 """
 
 from __future__ import annotations
