@@ -2,7 +2,8 @@
 
 A judge, a language model that grades how relevant documents are, may say with each grade how sure
 it is: its *confidence*, from 0 to 1. A grade is *right* if it is the human grade. A judge is well
-calibrated if of the grades with confidence .8 just 80 % are right.
+calibrated if of the grades with confidence .8 just 80 % are right. To see this, pairs of query and
+document with similar confidence are put into *bins*.
 
 A *tilt* of grades is how much higher a judge grades documents of one source, such as a model, than
 those of another source. Where documents are twins, two versions of one text, it is their grade gap;
@@ -143,7 +144,7 @@ def equal_bins(confidence: Floats) -> npt.NDArray[np.int64]:
 
 
 def _calibration(judge: str, graded: pl.DataFrame, options: CalibrationOptions) -> Calibration:
-    """Compute the curve, the calibration error, and whether confidence is too high.
+    """Compute the curve, the calibration error, and the excess of confidence over agreement.
 
     `graded` has ``query_id``, ``confidence``, and the judge's ``grade`` and the ``human`` one. The
     caller adds the fields `without` and `tilt`.

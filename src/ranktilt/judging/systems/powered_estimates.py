@@ -131,7 +131,7 @@ def _powered_estimate(
     labels, predictions = estimand.human[is_labelled], estimand.judged[is_labelled]
     unlabelled = np.concatenate([estimand.judged[~is_labelled], estimand.further_judged])
     powered = powered_mean(labels, predictions, unlabelled)
-    # Equal labels have no spread, from which an interval could be computed.
+    # Equal labels have no spread, from which an interval or a correlation could be computed.
     human_ends, correlation = (np.nan, np.nan), np.nan
     if labels.std() > 0:
         human_ends = t_interval(labels)
