@@ -255,16 +255,16 @@ def monitor(concurrency: int = 1) -> ServerMonitor:
 def test_failures_in_a_row_are_limited_and_exceptions_do_not_count() -> None:
     for concurrency, most in ((1, 8), (8, 8), (20, 20)):
         server = monitor(concurrency)
-        server.look([failed()] * (most - 1), reached=True)
+        server.check_replies([failed()] * (most - 1), reached=True)
         with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy"):
-            server.look([failed()], reached=True)
+            server.check_replies([failed()], reached=True)
     server, seven = monitor(), [failed()] * 7
-    server.look([*seven, GOOD, *seven, *[failed("too long")] * 100, *seven], reached=True)
+    server.check_replies([*seven, GOOD, *seven, *[failed("too long")] * 100, *seven], reached=True)
     with pytest.raises(UserError, match="answers nobody: busy"):
-        server.look([failed()], reached=True)
-    monitor().look([GOOD] + [failed("refused")] * 100, reached=True)
+        server.check_replies([failed()], reached=True)
+    monitor().check_replies([GOOD] + [failed("refused")] * 100, reached=True)
     with pytest.raises(UserError, match="answers nobody"):
-        monitor().look([failed("refused")] * 8, reached=True)
+        monitor().check_replies([failed("refused")] * 8, reached=True)
 
 
 def verdict(status: int, body: object, *, key: str | None = KEY) -> FailedRequest | UserError:
@@ -510,7 +510,7 @@ def test_dated_version_is_the_same_model_and_others_are_warned_once() -> None:
     server = monitor()
     names = ("tiny", "huge", "huge", "tiny-2024-07-18", "vast")
     with pytest.warns(DataWarning) as warned:
-        assert [server.model(name) for name in names] == [None] * 5
+        assert [server.warn_of_other_model(name) for name in names] == [None] * 5
     message = "asked http://h/v1 for model 'tiny', and '{}' answered: both names are recorded"
     assert [str(warning.message) for warning in warned] == [
         message.format(name) for name in ("huge", "vast")

@@ -14,6 +14,8 @@ Words of this room:
 - kind: all pages of a group, also those that no answer holds. A verdict is about the kind; with
   fewer than ten units there is none, and *these units* are described instead
 - neutral: the value of a question that favours neither group; tilt: the distance of a value from it
+- question: a way to compare two groups, such as by their citation rates. In "over questions", as
+  an interval may be, questions are the queries that the engine was asked
 - influence: what a row adds to the error of an estimate; support: what it adds to the denominator
 - effective number: Kish's n for unequal weights, (Σ w)² / Σ w²
 

@@ -1,7 +1,9 @@
 """Audit whom an engine's answers cite.
 
 An *answer* is what an engine wrote for a query, and cites pages. It may say which pages it
-*consulted*, that is, read before it answered. Each page has a *label*, which is its *group*.
+*consulted*, that is, read before it answered. Each page has a *label*, which is its *group*. A
+*unit* is pages that are labelled together, such as those of a domain. An *effect* is the value of a
+question, such as how much more often one of two groups is cited, with its interval and p.
 
 The way from answers to a verdict has four steps. `prepare` joins answers, labels and retrieved
 lists in one table. `citation_effects` answers every question about every pair of groups.
@@ -267,7 +269,8 @@ def _steadiness(answers: Answers, inputs: CitationInputs) -> Steadiness:
             first_pages, second_pages = lists.get(first, []), lists.get(second, [])
             similarities.append(jaccard(first_pages, second_pages))
             overlaps.append(citation_overlap(first_pages, second_pages))
-    # Sorted, because `value_counts` has no fixed order, and the rounding of a sum depends on it.
+    # Sorted, because `value_counts` has no fixed order, and the rounding of the sums in
+    # `concentration` depends on the order.
     counts = inputs.rows.filter(pl.col("is_cited"))["domain"].value_counts()["count"].sort()
     domains = concentration(counts.to_numpy())
     return Steadiness(

@@ -3,7 +3,8 @@
 Answers of an engine cite pages of several groups. A *pair* is two groups to compare, a and b, and a
 *question* a way to compare them, such as by their citation rates. The *primary* question is the
 first that the answers allow; it decides the verdict. A *unit* is pages that are labelled together,
-such as those of a domain.
+such as those of a domain. An *estimate* is the value of a question; its *spread* says how far it
+would differ for other queries and other units.
 """
 
 from __future__ import annotations

@@ -19,7 +19,10 @@ from ranktilt.measures.citations.base import Bools, CitationRows, weighted_share
 from ranktilt.measures.citations.funnel import funnel_terms
 
 RANK_BANDS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, 20), (21, 50), (51, 10_000))
-"""First and last rank of each band for which a citation rate is given."""
+"""First and last rank of each band for which a citation rate is given.
+
+Bands are wider at lower ranks, and the last one holds all that follow.
+"""
 
 
 def stage_shares(inputs: CitationInputs, pairs: Sequence[tuple[str, str]]) -> list[StageShare]:

@@ -1,7 +1,8 @@
 """A gate on an audit of citations: the primary question against a limit.
 
 A gate passes or fails an audit, for CI. The audit compares how often answers cite pages of two
-groups; its primary question decides. *Neutral* is the value that favours neither group.
+groups; its primary question decides. *Neutral* is the value that favours neither group. Distances
+from it are in points of a share, or in percent of a ratio: 1.1 times as often is 10 %.
 """
 
 from __future__ import annotations

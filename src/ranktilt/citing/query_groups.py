@@ -2,9 +2,9 @@
 
 An audit compares how often answers cite pages of two groups, a and b. Here queries are divided into
 groups too, such as topics, and "group" means a group of queries unless pages are named. To compare
-groups, each query gets a score: its *influence*, which is what it adds to the error of the value
-over all queries. So groups can be compared even if one has no citation of a or b. If a or b has few
-*units* (pages that are labelled together, such as those of a domain), the comparison is about
+groups, each query gets a score: its *influence*, which is how far it pulls the value over all
+queries to one side. So groups can be compared even if one has no citation of a or b. If a or b has
+few *units* (pages that are labelled together, such as those of a domain), the comparison is about
 further questions with the same units.
 """
 
@@ -199,6 +199,7 @@ def _grouped_scores(
     scores = _query_scores(rows, estimate, has_units=units >= FEWEST_UNITS)
     counts = np.bincount(group[group >= 0])
     tested: list[int] = np.flatnonzero(counts >= FEWEST).tolist()
+    # The value over all queries is undefined, and so is what a query adds to it.
     if not np.isfinite(scores.score).all():
         tested = []
     # Without weights no size of a difference is given: the influence on a logarithm of a ratio has

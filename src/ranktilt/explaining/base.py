@@ -7,6 +7,9 @@ are often given as rows, their places in the collection's table.
 A new probe is a class in a file and a line in `ranktilt.explaining.probe_table.PROBES`, or an entry
 point of the group ``ranktilt.probes`` in another package. If it measures one number for each
 document, it derives from `TextProbe`, which makes rows, effect sizes and a figure of the numbers.
+
+An *effect size* says how far the texts of a source differ from their twins, in standard deviations.
+A *note* is a finding as data, which reports put into words.
 """
 
 from __future__ import annotations
@@ -33,7 +36,10 @@ from ranktilt.statistics.effect_size import hedges_g
 
 Floats = npt.NDArray[np.float64]
 HIGH_COSINE = 0.95
-"""Cosine above which twins are very similar: Dai et al. (KDD 2024, Fig. 5) report their share."""
+"""Cosine above which twins count as very similar.
+
+Dai et al. (KDD 2024, Fig. 5) report the share of twins above it.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -2,8 +2,10 @@
 
 A *source* is the author of documents. The two *sides* of a comparison are the documents of the
 *reference*, usually human, and those of one other source. *Twins* are documents of the same origin
-on different sides. The *instrument* is the audit itself: it is tested with sources that are
-assigned by coin tosses, where it should find no difference.
+on different sides. A *fault* is something else in which the sides differ, such as cut-off texts.
+The *instrument* is the audit itself: it is tested with sources that are assigned by coin tosses,
+where it should find no difference. Two sides are *equivalent* for a ranker if they are shown to be
+equally easy to search.
 """
 
 from __future__ import annotations
@@ -320,13 +322,13 @@ def _source_notes(collection: Collection, reference: str) -> Iterator[Note]:
 
 
 def _omission_notes(
-    asked_parts: Mapping[Part, bool], *, is_sided: bool, has_twins: bool, is_judged: bool
+    requested_parts: Mapping[Part, bool], *, is_sided: bool, has_twins: bool, is_judged: bool
 ) -> Iterator[Note]:
     """Yield a note on each part of a check that was asked for and left out, with the reason.
 
     Parameters
     ----------
-    asked_parts : mapping of str to bool
+    requested_parts : mapping of str to bool
         Whether each part was asked for.
     is_sided : bool
         Whether there are two sources to compare.
@@ -336,11 +338,12 @@ def _omission_notes(
         Whether any document is judged relevant.
     """
     reason: Literal["no twins", "one side"] = "no twins" if is_sided else "one side"
-    for part, is_asked in asked_parts.items():
+    for part, is_requested in requested_parts.items():
+        # Coins can be tossed for any two sources; the other parts compare twins.
         is_possible = is_sided if part == "instrument" else has_twins
-        if is_asked and not is_possible:
+        if is_requested and not is_possible:
             yield PartLeftOut(part=part, reason=reason)
-        elif is_asked and part == "effectiveness" and not is_judged:
+        elif is_requested and part == "effectiveness" and not is_judged:
             yield PartLeftOut(part=part, reason="nothing relevant")
 
 

@@ -1,4 +1,9 @@
-"""Result of a check of a collection: its contents, its faults, and how similar its sides are."""
+"""Result of a check of a collection: its contents, its faults, and how similar its sides are.
+
+The *sides* of a comparison are the documents of two sources (authors), one of them the *reference*.
+A *fault* is a difference between the sides, such as cut-off texts, that could explain what an audit
+finds; one beyond its limit makes the comparison *void*.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 A *source* is the author of documents, and the *reference* the source that others are compared with.
 The two *sides* of a comparison are the reference's documents and those of one other source. Their
-effectiveness is compared query by query.
+effectiveness is compared query by query. The sides are *equivalent* if the difference is shown to
+be smaller than a margin, by two one-sided tests (TOST); "no difference is shown" would not be
+enough.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 A *source* is the author of documents, or a group of another column that is compared in its place.
 The *reference* is the source that others are compared with. *Twins* are two documents of the same
-origin by different sources. A *probe* is a question about texts.
+origin by different sources. A *probe* is a question about texts, such as "which are longer?", and
+an object that answers it. To *attribute* the gap of a ranker (how much higher it scores one of two
+twins) is to say which properties of the texts go with it.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ def explain(
         selection = _default_probes(lm, has_encoder=ranker is not None)
     else:
         selection = _ProbeSelection(probes=tuple(map(probe, _with_models(probes or (), lm))))
-    _check(selection.probes, ranker, attribute)
+    _require_usable(selection.probes, ranker, attribute)
     results = list[ProbeResult]()
     failures = list[ProbeLeftOut]()
     for answer in _answers(selection, compared, ranker, reference=reference_source):
@@ -187,7 +189,7 @@ def _with_models(
             yield name
 
 
-def _check(
+def _require_usable(
     probes: Sequence[Probe[Any]], ranker: Ranker | None, attribute: Sequence[Ranker | Run]
 ) -> None:
     """Refuse rankers and probes that cannot work, before any text is read."""

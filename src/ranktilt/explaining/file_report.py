@@ -1,8 +1,9 @@
 """Describe a file: its kind and contents, its uses, and commands to type next.
 
 `describe_file` recognises the kind of a file (judgments, a run, labels, …) by its layout, and reads
-it as that kind; `_DESCRIBERS` has a function for each kind. The sentences are in
-`reporting/sentences/checking/file_report.py`.
+it as that kind; `_DESCRIBERS` has a function for each kind. A *run* has the documents that a ranker
+returned for each query, *labels* say which group a document is in, and *judgments* (qrels) which
+documents answer a query. The sentences are in `reporting/sentences/checking/file_report.py`.
 """
 
 from __future__ import annotations

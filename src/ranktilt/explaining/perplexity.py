@@ -1,4 +1,10 @@
-"""How predictable texts are to a language model: log perplexity (Dai et al., KDD 2024, 4.2)."""
+"""How predictable texts are to a language model: log perplexity (Dai et al., KDD 2024, 4.2).
+
+It is measured by *trigrams* (how often three words follow each other in other texts), or by a model
+of transformers: a *causal* one predicts each token from those before it, a *masked* one from those
+around it. Its unit, the *nat*, is a factor of e. The *reference* is the source (author) that the
+others are compared with; twins are two documents of the same *origin* by different sources.
+"""
 
 from __future__ import annotations
 

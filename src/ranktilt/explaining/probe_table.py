@@ -1,4 +1,8 @@
-"""The probes that you can name: RankTilt's own, and those of installed packages."""
+"""The probes that you can name: RankTilt's own, and those of installed packages.
+
+A *probe* is a question about texts, and a class that answers it (`base.Probe`). The table names
+classes as texts, so that only those that are used are imported.
+"""
 
 from __future__ import annotations
 

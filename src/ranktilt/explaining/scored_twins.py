@@ -1,7 +1,8 @@
 """Runs that hold twins: documents of each query that a ranker scores, retrieved or not.
 
 *Twins* are two documents of the same origin by different sources (authors); one of the sources is
-the *reference*, with which the others are compared.
+the *reference*, with which the others are compared. A ranker cuts its lists, so that often only one
+of two twins is in them. Here it scores both, so that every pair has a gap.
 """
 
 from __future__ import annotations

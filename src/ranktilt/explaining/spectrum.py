@@ -3,7 +3,7 @@
 The embedding matrix of a source has the vector of a document in each row. Its singular values say
 how far the vectors reach along the matrix's singular directions. If a few of them are large, the
 vectors lie mostly along a few directions. Dai et al. (KDD 2024, sec. 4.1) find this for generated
-texts.
+texts. The *head* of a matrix is the largest tenth of its singular values.
 
 A *source* is the author of documents; the *reference* is usually human. *Twins* are two documents
 of the same origin, one by the reference and one by another source.

@@ -85,7 +85,7 @@ def judged_gaps(collection: Collection, pair_gaps: pl.DataFrame) -> tuple[pl.Dat
     The second value says which: ``judged`` or ``all``.
     """
     origin = collection.origin_codes()[pair_gaps["reference"].to_numpy()]
-    # Query and origin as a number, as in `judged_origins`.
+    # Query and origin as a single number, by the formula of `judged_origins`.
     query_and_origin = pair_gaps["query"].to_numpy() * collection.docs.height + origin
     is_judged = np.isin(query_and_origin, judged_origins(collection))
     if is_judged.sum() < FEWEST_PAIRS:

@@ -1,4 +1,8 @@
-"""Vectors of a collection's documents, read in blocks of rows."""
+"""Vectors of a collection's documents, read in blocks of rows.
+
+A ranker with an *encoder* turns each text into a vector; similar texts have similar vectors.
+Vectors are kept in a cache, one for each distinct text.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A *task* is a text to put into a prompt. A check cleans an answer and lists its faults, the *flags*;
 an answer without flags is good, and *accepted*. A *round* is one request for each task that has no
-good answer yet. A task without a good answer after the last round is *rejected*.
+good answer yet. A task without a good answer after the last round is *rejected*. The *journal* is
+the file that keeps all answers of a model, so that none is asked for twice.
 
 Start in `ask_until_accepted`.
 """
@@ -89,7 +90,11 @@ class GenerationTask:
     """Index of the answer among several to the same prompt, from 0."""
 
     def request_number(self, attempt: int) -> int:
-        """Return the number, among all requests with this prompt, of an attempt counted from 1."""
+        """Return the number, among all requests with this prompt, of an attempt counted from 1.
+
+        Under each number the journal keeps an answer of its own. So neither another attempt nor
+        the next of several answers to the same prompt gets an answer that was used before.
+        """
         return self.answer_index * ATTEMPTS_PER_ANSWER + attempt
 
 
@@ -240,19 +245,19 @@ def _ask_round(
     tables = [ANSWER_COLUMNS.to_frame()]
     waiting = list(tasks)
     while waiting:
-        records, failures = _ask(config, waiting, attempt)
+        records, failures = _ask_and_check(config, waiting, attempt)
         tables.append(records)
         waiting = []
         for failure in failures:
-            is_too_long = config.truncate and failure.reason == TOO_LONG
-            shorter = _shorter(config, failure.task) if is_too_long else None
+            may_be_cut = config.truncate and failure.reason == TOO_LONG
+            shorter = _shorter(config, failure.task) if may_be_cut else None
             if shorter is None:
                 rejected = Rejected(
                     row=failure.task.row,
                     part=config.part,
                     reason=failure.reason,
                     flags=(),
-                    attempts=attempt - 1,
+                    attempts=attempt - 1,  # this round brought no answer
                     message=failure.message,
                 )
                 outcome.rejected.append(rejected)
@@ -312,7 +317,7 @@ class _Unanswered:
     """The server's words."""
 
 
-def _ask(
+def _ask_and_check(
     config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int
 ) -> tuple[pl.DataFrame, list[_Unanswered]]:
     """Ask for texts; return the checked answers, and the tasks without an answer."""
@@ -348,10 +353,12 @@ def _ask(
                 unchecked.append(reply)
                 if len(unchecked) == _CHECKED_TOGETHER:
                     checked_tables.append(
-                        checks.submit(_check, config, tasks, unchecked, attempt=attempt)
+                        checks.submit(_check_replies, config, tasks, unchecked, attempt=attempt)
                     )
                     unchecked = []
-            checked_tables.append(checks.submit(_check, config, tasks, unchecked, attempt=attempt))
+            checked_tables.append(
+                checks.submit(_check_replies, config, tasks, unchecked, attempt=attempt)
+            )
             return pl.concat(table.result() for table in checked_tables), unanswered
         finally:
             checks.shutdown(cancel_futures=True)
@@ -362,7 +369,7 @@ def _prompt(config: RoundConfig, task: GenerationTask) -> Prompt:
     return Prompt(text=config.template.render(task.text, task.title))
 
 
-def _check(
+def _check_replies(
     config: RoundConfig, tasks: Sequence[GenerationTask], replies: Sequence[Reply], *, attempt: int
 ) -> pl.DataFrame:
     """Check answers, and return a table of them with the columns `ANSWER_COLUMNS`."""

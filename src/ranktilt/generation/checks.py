@@ -171,6 +171,8 @@ def _split_answer(
     from_object = text_of_object(text) if source_sign != "{" else None
     if from_object is not None:
         text = from_object.strip()
+        # The text is read from JSON; `start` and `end` narrow to where the answer holds it, so that
+        # what stands before and after it can be returned.
         end = start + len(_OBJECT_END.sub("", answer[start:end]))
         start = end - len(_OBJECT_START.sub("", answer[start:end]))
     if not re.search(r"[^\W_]", text):  # no letter and no digit is left

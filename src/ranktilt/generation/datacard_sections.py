@@ -1,6 +1,8 @@
 """Sections that the data cards of all generated collections share, as Markdown.
 
-A *data card* is the README of a generated collection.
+A *data card* is the README of a generated collection. It counts documents and answers by *source*,
+the model that wrote them. An answer with a fault has a *flag*, the name of the fault. The *spec* of
+a collection is how it was made, as data.
 """
 
 from __future__ import annotations

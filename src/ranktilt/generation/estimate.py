@@ -1,4 +1,9 @@
-"""Estimate the cost of a language model's texts before any request is sent."""
+"""Estimate the cost of a language model's texts before any request is sent.
+
+The *journal* is the file that keeps all answers of a model: what it has need not be asked again. An
+answer is *flagged* if it has a fault; its text is then asked for once more. How many answers will
+be flagged is not known beforehand, so only the first request for each text is estimated.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """The result of a generation: new documents, those left out, and every answer of the model.
 
 A *source* is the author of documents, such as ``human`` or a model at a temperature. A *task* is a
-text to put into a prompt; the document of a task is *left out* if no answer passed the checks.
+text to put into a prompt; the document of a task is *left out* if no answer passed the checks. A
+*flag* is the name of a fault that a check found in an answer. The *spec* of a collection is how it
+was made, as data.
 """
 
 from __future__ import annotations

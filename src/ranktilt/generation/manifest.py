@@ -1,4 +1,8 @@
-"""The manifest of an output folder: hashes of the files that were read and written."""
+"""The manifest of an output folder: hashes of the files that were read and written.
+
+A *spec* is how a collection was made, as data. By its manifest a folder is recognised as an earlier
+output, which may be replaced.
+"""
 
 from __future__ import annotations
 
@@ -118,9 +122,9 @@ def require_ours(
 
 def _require_no_other_files(folder: Path, earlier: _Manifest | None, kind: str) -> None:
     """Refuse files that the earlier output did not write: they would be lost."""
-    ours = set() if earlier is None else {*earlier.files, MANIFEST}
+    written = set() if earlier is None else {*earlier.files, MANIFEST}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.relative_to(folder).as_posix() not in ours:
+        if path.is_file() and path.relative_to(folder).as_posix() not in written:
             raise UserError(
                 f"{path}: is not part of {kind} and would be lost; move it, or choose another "
                 "folder"
@@ -128,7 +132,7 @@ def _require_no_other_files(folder: Path, earlier: _Manifest | None, kind: str) 
 
 
 def _read(file: Path, kind: str) -> _Manifest | None:
-    """Read a manifest of ours; None for any other JSON."""
+    """Read the manifest of an earlier output of this kind; None for any other JSON."""
     try:
         text = read_text(file)
         content = msgspec.json.decode(text)

@@ -1,4 +1,9 @@
-"""Write generated documents as a folder; an earlier one is replaced completely or not at all."""
+"""Write generated documents as a folder; an earlier one is replaced completely or not at all.
+
+The folder holds a collection, all answers of the model, the texts that are *left out* because no
+answer was good, a *data card* (the README that describes the collection), and a *manifest*, the
+hashes of all files.
+"""
 
 from __future__ import annotations
 

@@ -96,8 +96,9 @@ def pool(
 ) -> Pool:
     """Choose the documents that can matter to an audit: judged ones, and those that rankers find.
 
-    Judged documents are chosen whatever their grade. Relevant ones count in Relative Δ. Those of
-    grade 0 were judged because some system ranked them high, so other rankers may too.
+    Judged documents are chosen whatever their grade. Relevant ones count in the difference between
+    sources (Relative Δ). Those of grade 0 were judged because some system ranked them high, so
+    other rankers may too.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ def pool(
         Source of the documents to choose from.
     """
     rankers, collection = list(rankers), with_named_side(collection, of)
-    _check(collection, rankers, depth, of)
+    _check_options(collection, rankers, depth, of)
     originals = _originals(collection, of)
     masks = {JUDGED: originals.ids.is_in(originals.qrels["doc_id"].implode()).to_numpy()}
     for number, ranker in enumerate(rankers):
@@ -168,7 +169,7 @@ def restrict_to_pool(collection: Collection, chosen: Pool) -> Collection:
     )
 
 
-def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
+def _check_options(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
     """Refuse an unknown source, a depth below 1, no reason to choose documents, and bad rankers."""
     if of not in collection.sources:
         raise collection.unknown_source(of)

@@ -1,4 +1,7 @@
-"""Prompts: instructions in files, with slots for the text."""
+"""Prompts: instructions in files, with slots for the text.
+
+A *slot*, such as ``{text}``, is the place in an instruction where the document or query goes.
+"""
 
 from __future__ import annotations
 

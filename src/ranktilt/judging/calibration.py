@@ -2,7 +2,8 @@
 
 A judge, a language model that grades how relevant documents are, may say with each grade how sure
 it is: its *confidence*, from 0 to 1. A grade is *right* if it is the human grade. A judge is well
-calibrated if of the grades with confidence .8 just 80 % are right.
+calibrated if of the grades with confidence .8 just 80 % are right. To see this, pairs of query and
+document with similar confidence are put into *bins*.
 
 A *tilt* of grades is how much higher a judge grades documents of one source, such as a model, than
 those of another source. Where documents are twins, two versions of one text, it is their grade gap;
@@ -40,7 +41,10 @@ FEWEST_PAIRS = 40
 _MOST_BINS = 10
 """Most bins of the curve of agreement by confidence."""
 _PAIRS_OF_BIN = 20
-"""Smallest mean number of pairs in a bin; with few pairs there are fewer bins."""
+"""Smallest mean number of pairs in a bin, which holds pairs of similar confidence.
+
+With few pairs there are fewer bins.
+"""
 _UNSURE_SHARE = 1 / 3
 """Share of grades, with the lowest confidence, that count as unsure."""
 
@@ -140,7 +144,7 @@ def equal_bins(confidence: Floats) -> npt.NDArray[np.int64]:
 
 
 def _calibration(judge: str, graded: pl.DataFrame, options: CalibrationOptions) -> Calibration:
-    """Compute the curve, the calibration error, and whether confidence is too high.
+    """Compute the curve, the calibration error, and the excess of confidence over agreement.
 
     `graded` has ``query_id``, ``confidence``, and the judge's ``grade`` and the ``human`` one. The
     caller adds the fields `without` and `tilt`.

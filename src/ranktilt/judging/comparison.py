@@ -40,7 +40,8 @@ class _ResampledCoefficient:
     near_samples: Floats | None
     """For τ-b, the coefficient in resamples that lie closer to the observed means.
 
-    Intervals of orders need them; None for κ.
+    Intervals of orders need them, as `ranktilt.statistics.rank_correlation.coefficient_interval`
+    explains; None for κ.
     """
     queries: int
     """Number of queries."""
@@ -67,6 +68,7 @@ def compare_kappas(
         Resamples of the queries, the same for both judges.
     """
     grids = _grids(pairs_of_judges, top=top, draws=draws)
+    # The better judge of two is the first, so that most differences are above 0.
     order = sorted(grids, key=lambda judge: -_sort_value(grids[judge].kappa))
     comparisons = []
     for judge_a, judge_b in combinations(order, 2):

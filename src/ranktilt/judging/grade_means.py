@@ -2,6 +2,10 @@
 
 The judges are two versions of one: new and old. A number may be a sum of several means, each with a
 factor: a tilt is the mean of one source minus the mean of another, with factors 1 and −1.
+
+Grades of one query are not independent of each other, and neither are grades of one document. So
+the variance is clustered by both. It is computed from *influences*: how much each query and each
+document pulls a mean away from its value.
 """
 
 from __future__ import annotations
@@ -64,7 +68,7 @@ class MeanChange:
     change: Inference
     """Interval and p of new − old."""
     growth: Inference
-    """Interval and p of |new| − |old|."""
+    """Interval and p of |new| − |old|, which is above 0 if the new value is further from 0."""
     rows: int
     """Number of graded pairs or twins behind the sum."""
     queries: int

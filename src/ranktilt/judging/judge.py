@@ -1,6 +1,8 @@
 """Compare judges' grades with human ones: the function `judge`.
 
-A judge is a model, or a person, who grades how relevant documents are to queries.
+A *judge* is a model, or a person, who grades how relevant documents are to queries. A *pair* is a
+query and a document. A *system* is a ranker whose run is evaluated, once by the human grades and
+once by the judge's; a *family* is the systems built on the models of one maker.
 """
 
 from __future__ import annotations

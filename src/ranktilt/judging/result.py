@@ -1,6 +1,9 @@
 """The result of an audit of judges.
 
-A judge is a model, or a person, whose grades of relevance are compared with the human ones.
+A *judge* is a model, or a person, whose grades of relevance are compared with the human ones. How
+far it agrees is Cohen's κ; how alike it orders *systems* (rankers whose runs are evaluated) is
+Kendall's τ-b. A *grade gap* is how much higher a judge grades one of two *twins*, versions of one
+text from two sources. `records` holds the rows.
 """
 
 from __future__ import annotations
@@ -99,7 +102,8 @@ class JudgeAudit(
     @property
     def main_gaps(self) -> tuple[Effect, ...]:
         """Grade gaps over all twins, for each judge and pair of sources."""
-        return tuple(e for e in self.grade_gaps if not e.estimand.options)
+        # A gap over the twins of one human grade has that grade among its options.
+        return tuple(gap for gap in self.grade_gaps if not gap.estimand.options)
 
     @cached_property
     def standings(self) -> tuple[JudgeStanding, ...]:

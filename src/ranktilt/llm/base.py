@@ -1,4 +1,9 @@
-"""The base of language models: prompts in, answers out, each as soon as it arrives."""
+"""The base of language models: prompts in, answers out, each as soon as it arrives.
+
+A *prompt* is the messages that a model reads, and an *answer* what it writes. A *reply* is the
+outcome of a prompt: its answer, or a *failure* with the reason why there is none. A *journal* is
+the file that keeps all answers of a model (`ranktilt.llm.journal`), each under its request's *key*.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +206,8 @@ class LLM(ABC):
     neural: ClassVar[bool] = False
     """Whether the model computes on this machine, and should have a GPU."""
     batched: ClassVar[bool] = False
-    """Whether the model answers in batches, within a day and at half the price."""
+    """Whether requests are sent in batches: as files that are answered within a day, at half the
+    price."""
     concurrency: int = 1
     """Number of prompts that should be under way together."""
     context: int | None = None
@@ -262,8 +268,9 @@ class LLM(ABC):
     ) -> Generator[list[Reply], None, None]:
         """Ask the model for answers that are written to a journal; otherwise as `arrivals`.
 
-        Each request is its key and its prompt. All machines of a cluster take part. A model that is
-        asked in batches also keeps in the journal which batches are under way.
+        Each request is a pair: its key in the journal, and its prompt. All machines of a cluster
+        take part. A model that is asked in batches also keeps in the journal which batches are
+        under way.
         """
         return spread(self, (prompt for _, prompt in requests), sampling)
 
@@ -329,7 +336,9 @@ def llm(text: str, **options: Any) -> LLM:
     """
     kind, _, name = text.strip().partition(":")
     if kind not in KINDS:
-        raise unknown_name("language model", shorten(kind)[1:-1], (f"{known}:…" for known in KINDS))
+        # `shorten` puts quotation marks around the text, and `unknown_name` does so again.
+        short_kind = shorten(kind)[1:-1]
+        raise unknown_name("language model", short_kind, (f"{known}:…" for known in KINDS))
     if not name.strip():
         raise UserError(f"{kind}: no model is named; expected openai:MODEL or transformers:FOLDER")
     model_class = pkgutil.resolve_name(KINDS[kind])

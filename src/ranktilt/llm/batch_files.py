@@ -1,4 +1,9 @@
-"""Read a batch's status, and the outcome of each request from its files of answers and errors."""
+"""Read a batch's status, and the outcome of each request from its files of answers and errors.
+
+A *batch* is a file of requests that a server answers within a day, at half the price. The *key* of
+a request names it in the batch and in the journal of answers. The server's secret key is another
+thing; it is hidden in whatever the server sends.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +94,7 @@ def read_id(data: dict[str, Any], name: str = "id") -> str:
 def read_status(data: dict[str, Any], clean: Callable[[str], str]) -> BatchStatus:
     """Read the state of a batch; `ValueError` if its status is unknown or a file has no id.
 
-    `clean` hides the key in messages.
+    `clean` hides the server's secret key in messages.
     """
     status = data.get("status")
     known = status.casefold() if isinstance(status, str) else ""
@@ -142,8 +147,8 @@ def read_lines(content: bytes, server: Server) -> BatchLines:
                 answers.setdefault(key, read_answer(_response_body(row), server.model, server))
             except ValueError:
                 unreadable += 1
-    # A server that answered any request has the model, and accepts the key: an error of another
-    # request is then about this request alone.
+    # A server that answered any request has the model, and accepts the secret key: an error of
+    # another request is then about this request alone.
     answering_server = replace(server, has_answered=server.has_answered or bool(answers))
     outcomes = dict(answers)
     for key, row in rows:
@@ -156,7 +161,10 @@ def read_lines(content: bytes, server: Server) -> BatchLines:
 
 
 def _rows(content: bytes) -> tuple[list[tuple[str, dict[str, Any]]], int]:
-    """Parse lines, each with the key of its request, and count those that cannot be parsed."""
+    """Parse lines, each with the key of its request, and count those that cannot be parsed.
+
+    Each line is a JSON object. Its field ``custom_id`` is the key of the request.
+    """
     rows, unreadable = list[tuple[str, dict[str, Any]]](), 0
     for line in filter(bytes.strip, content.splitlines()):
         try:

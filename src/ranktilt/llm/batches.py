@@ -3,6 +3,9 @@
 A *look-up* asks the server for the state of a batch. A batch has *ended* if its state will not
 change again; it is *under way* before. It is *silent* if look-ups fail, or if it has ended and its
 files do not say what became of some requests.
+
+The *journal* is the file that keeps all answers of a model, and here also the batches under way. A
+request has a *key* in it. A *reply* is the outcome of a request: an answer, or a failure.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from ranktilt.llm.batch_files import (
 )
 from ranktilt.llm.event_loop import flow
 from ranktilt.llm.journal import Journal, JournalRecord
-from ranktilt.llm.openai import FEWEST, OpenAI, ServerClient, chat_body
+from ranktilt.llm.openai import FEWEST_FAILURES, OpenAI, ServerClient, chat_body
 from ranktilt.llm.responses import FailedRequest, error_text, json_body
 from ranktilt.llm.server import Server
 from ranktilt.progress import report
@@ -216,7 +219,7 @@ class _Submission:
         self._silent_looks = Counter[str]()
         # Messages about silent batches, which are an error at the end.
         self._lost = list[str]()
-        # Number of batches in a row that the server refused.
+        # Number of batches in a row that the server refused as a whole.
         self._refused = 0
 
     def replies(self, requests: Iterable[tuple[str, Prompt]]) -> Iterator[list[Reply]]:
@@ -269,6 +272,7 @@ class _Submission:
     def _submit(self) -> None:
         """Submit waiting requests, as many as the server takes in a file."""
         sizes = accumulate(len(self._lines[key].line) for key in self._waiting[:MOST_REQUESTS])
+        # At least one request, even if it alone is too large: else it would wait forever.
         count = max(sum(size <= MOST_BYTES for size in sizes), 1)
         keys, self._waiting = self._waiting[:count], self._waiting[count:]
         content = b"".join(self._lines[key].line for key in keys)
@@ -331,6 +335,7 @@ class _Submission:
             if status.status in UNDER_WAY:
                 self._silent_looks.pop(submitted.file, None)
                 if status.total:
+                    # Below the total, which would end the progress bar: the batch has not ended.
                     done = min(status.completed + status.failed, status.total - 1)
                     report(f"batch {submitted.batch}", done, status.total)
                 return
@@ -353,7 +358,7 @@ class _Submission:
             return
         self._wait_again(missing, tried=status.status != "failed")
         self._forget(submitted)
-        self._check(submitted, status, lines)
+        self._raise_common_error(submitted, status, lines)
 
     def _status(self, submitted: _Submitted) -> BatchStatus:
         """Ask for the state of a batch."""
@@ -374,7 +379,7 @@ class _Submission:
         """
         self._silent_looks[submitted.file] += 1
         looks = self._silent_looks[submitted.file]
-        if looks < FEWEST and not is_over:
+        if looks < FEWEST_FAILURES and not is_over:
             return
         del self._open[submitted.file]
         name, seconds = submitted.name, looks * self._model.interval
@@ -401,7 +406,7 @@ class _Submission:
             self._tries[key] += tried
             is_of_call = key in self._lines
             if isinstance(outcome, Answer):
-                self._model.monitor.model(outcome.model)
+                self._model.monitor.warn_of_other_model(outcome.model)
                 if is_of_call:
                     replies.append(Reply(number=self._lines.pop(key).number, answer=outcome))
                 else:
@@ -425,7 +430,9 @@ class _Submission:
                 self._tries[key] += tried
                 self._waiting.append(key)
 
-    def _check(self, submitted: _Submitted, status: BatchStatus, lines: BatchLines) -> None:
+    def _raise_common_error(
+        self, submitted: _Submitted, status: BatchStatus, lines: BatchLines
+    ) -> None:
         """Raise an error of an ended batch that concerns all requests; its answers are written."""
         for outcome in lines.outcomes.values():
             if isinstance(outcome, UserError):
@@ -435,6 +442,8 @@ class _Submission:
             raise UserError(
                 f"batch {name} was cancelled; run the same command to submit what it did not answer"
             )
+        # The server may have refused a batch because others were under way. So one refusal is no
+        # error: the batch is submitted again. A second one, with no other batch, is an error.
         self._refused = self._refused + 1 if status.status == "failed" else 0
         if self._refused > 1 and not self._open:
             raise UserError(f"{self._server.where} rejects batch {name}: {status.errors}")

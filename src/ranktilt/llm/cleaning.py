@@ -164,6 +164,7 @@ def _reasoning_end(text: str, start: int, *, source: str) -> tuple[int, bool]:
         if not is_end and not opened:
             opened, is_leading = name, not _visible(text[start : mark.start()])
         elif is_end and not opened and name != "granite":
+            # Granite's end mark is plain words, so it is one only after its start mark.
             start = mark.end()
         elif is_end and opened == name:
             start = mark.end() if is_leading else start

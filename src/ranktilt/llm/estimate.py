@@ -1,7 +1,8 @@
 """Estimate requests, tokens, price and time, before a language model is asked.
 
 A *rehearsal* is a run of a verb that does not ask the model. It uses *pretended* answers, which
-have the form of the model's answers.
+have the form of the model's answers. The *journal* is the file that keeps all answers of a model:
+what it has need not be asked again.
 """
 
 from __future__ import annotations
@@ -135,9 +136,9 @@ class Rehearsal:
     the journal. If the journal has none, it comes from `answers`, the pretended answers, which the
     caller sets before each call.
 
-    The next prompts of a sort depend on its answers. As long as all answers are the model's own,
-    the prompts are `certain`. After a pretended answer, only an upper limit of their number is
-    known.
+    A ranker that sorts documents asks the model which of some comes first, so its next prompts
+    depend on the answers. As long as all answers are the model's own, the prompts are `certain`.
+    After a pretended answer, only an upper limit of their number is known.
 
     Parameters
     ----------

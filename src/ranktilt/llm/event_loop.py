@@ -1,4 +1,8 @@
-"""Do work in an event loop that runs in a thread, while the caller takes the results."""
+"""Do work in an event loop that runs in a thread, while the caller takes the results.
+
+A piece of work is whatever an open client can do, such as the request for one answer. The caller is
+ordinary code that need not be asynchronous.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +54,7 @@ def flow(
         slots.release()  # not after an error, which ends everything
         return result
 
+    # A portal of anyio runs an event loop in a thread, and takes calls from other threads.
     portals = need("anyio.from_thread", extra="llm", for_="a server")
     with (
         portals.start_blocking_portal(name="ranktilt-llm") as portal,

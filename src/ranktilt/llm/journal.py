@@ -2,6 +2,10 @@
 
 An answer is written to the journal before it is returned to the caller. So a process that is killed
 loses only the answers that were under way.
+
+A *request* is a prompt with the number of the attempt at it. Its *key* is a hash of all that
+decides the answer: model, prompt, sampling and attempt. The *digest* of a prompt is a hash of it
+alone. A *reply* is the outcome of a request: an answer, or a failure.
 """
 
 from __future__ import annotations

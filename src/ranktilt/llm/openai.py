@@ -2,6 +2,10 @@
 
 OpenAI, vLLM, Ollama, llama.cpp and `transformers serve` have it. Requests are sent by the openai
 client, a Python package.
+
+A *reply* is the outcome of a prompt: an answer, or a *failure* with the reason why there is none. A
+*journal* is the file that keeps all answers of a model. The *key* is the secret one with which a
+server knows its customers.
 """
 
 from __future__ import annotations
@@ -68,7 +72,8 @@ class ServerClient(ABC):
     def __init__(self, server: Server) -> None:
         self.server = server
         self._openai = need("openai", extra="llm", for_=f"openai:{server.model}")
-        # Different versions of the client use different HTTP packages.
+        # Different versions of the client use different HTTP packages. The one at hand is that of
+        # the class from which the client's own class derives.
         http_client = self._openai.DefaultAsyncHttpxClient.__mro__[1]
         self._http = sys.modules[http_client.__module__.partition(".")[0]]
 
@@ -78,6 +83,7 @@ class ServerClient(ABC):
         limiter = None
         if server.requests_per_minute is not None:
             limiters = need("aiolimiter", extra="llm", for_="requests_per_minute")
+            # One request in this many seconds, instead of all requests of a minute at once.
             limiter = limiters.AsyncLimiter(1, MINUTE / server.requests_per_minute)
             if server.reached:  # earlier calls count too, so the first request has to wait as well
                 await limiter.acquire()
@@ -287,7 +293,7 @@ class EmbeddingClient(ServerClient):
 
 TEXTS_A_REQUEST = 64
 """Texts that are sent together for their vectors."""
-FEWEST = 8
+FEWEST_FAILURES = 8
 """Fewest failures in a row after which the server is considered broken, and nothing more is
 asked."""
 _PATIENCE_FACTOR = 8
@@ -389,7 +395,7 @@ class OpenAI(Portable, LLM):
         with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies
-                self.monitor.look(
+                self.monitor.check_replies(
                     replies, reached=self._server.reached, has_answered=self.has_answered
                 )
 
@@ -403,7 +409,7 @@ class OpenAI(Portable, LLM):
         parts = (numbered[start : start + TEXTS_A_REQUEST] for start in starts)
         with closing(self._served(parts, EmbeddingClient)) as stream:
             for part in chain.from_iterable(chain.from_iterable(stream)):
-                self.monitor.model(part.model)
+                self.monitor.warn_of_other_model(part.model)
                 yield part.positions, part.vectors
 
     def _served(
@@ -430,14 +436,16 @@ class ServerMonitor:
         """The server's name in messages."""
         # Failures in a row that end everything. All requests that are under way may fail together,
         # so there must be at least as many.
-        self._most = max(FEWEST, concurrency)
+        self._most = max(FEWEST_FAILURES, concurrency)
         # Names of models of which the user was warned, or need not be.
         self._known = {requested}
         self._failed_in_a_row = 0
         # Whether any prompt has had an answer.
         self._answered = False
 
-    def look(self, replies: Iterable[Reply], *, reached: bool, has_answered: bool = False) -> None:
+    def check_replies(
+        self, replies: Iterable[Reply], *, reached: bool, has_answered: bool = False
+    ) -> None:
         """Raise a `UserError` if the server was never reached, or if too many replies failed.
 
         Prompts that are too long do not count, and refused ones only until the first answer.
@@ -448,7 +456,7 @@ class ServerMonitor:
         for reply in replies:
             if reply.answer is not None:
                 self._answered = True
-                self.model(reply.answer.model)
+                self.warn_of_other_model(reply.answer.model)
             failed = self._failed_in_a_row + 1 if self._counts(reply) else 0
             self._failed_in_a_row = failed
             if reply.failure is not None and failed and (not reached or failed >= most):
@@ -464,7 +472,7 @@ class ServerMonitor:
         kind = None if reply.failure is None else reply.failure.kind
         return kind == "unavailable" or (kind == "refused" and not self._answered)
 
-    def model(self, returned: str) -> None:
+    def warn_of_other_model(self, returned: str) -> None:
         """Warn once of each name that is not the requested model or a dated version of it."""
         if returned not in self._known and not same_model(self.requested, returned):
             warnings.warn(

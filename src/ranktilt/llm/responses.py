@@ -1,6 +1,7 @@
 """Read a server's response: an answer, or an error.
 
-An error may concern the prompt alone, pass after a while, or concern all requests.
+An error may concern the prompt alone, pass after a while, or concern all requests. The *key* is the
+secret one that is sent to the server; it is hidden in whatever the server sends back.
 """
 
 from __future__ import annotations

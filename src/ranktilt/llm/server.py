@@ -1,4 +1,7 @@
-"""A model's server: its address, the key that is sent only there, and how it has behaved so far."""
+"""A model's server: its address, the key that is sent only there, and how it has behaved so far.
+
+The *key* is the secret one by which a server knows its customers.
+"""
 
 from __future__ import annotations
 

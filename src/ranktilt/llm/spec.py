@@ -1,6 +1,7 @@
 """Read the text of a language model, such as ``openai:MODEL(temperature=0,concurrency=16)``.
 
-The grammar is that of a stage of rankers (`ranktilt.spec`), without a depth.
+The grammar is that of rankers (`ranktilt.spec`): a name, an argument and options. Rankers may also
+follow each other (``>>``) and have a depth (``@100``); a language model may not.
 """
 
 from __future__ import annotations

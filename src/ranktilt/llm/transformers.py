@@ -261,7 +261,10 @@ class Transformers(Portable, LLM):
     def _generate(
         self, torch: Any, prompts: list[_TokenizedPrompt], sampling: Sampling
     ) -> _GeneratedTokens:
-        """Let the model write an answer to each prompt, which is padded on the left."""
+        """Let the model write an answer to each prompt.
+
+        Prompts are padded on the left, because the model writes on at the right end.
+        """
         device = self._model.device
         width = max(len(prompt.tokens) for prompt in prompts)
         padding = self._model.generation_config.pad_token_id
@@ -280,7 +283,7 @@ class Transformers(Portable, LLM):
                 "do_sample": True,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
-                "top_k": 0,
+                "top_k": 0,  # off; transformers may else draw from a few likely tokens only
             }
 
         def is_at_limit(ids: Any, _scores: Any) -> Any:

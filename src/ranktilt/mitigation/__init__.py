@@ -7,7 +7,7 @@ a correction, and a *candidate* is one method at one strength. The *baseline* is
 any correction.
 
 Start with `mitigate.mitigate`, which reads its arguments. Its steps are in `levelling`: it tests
-the ranker (`baseline`) over all queries, fits the methods on some (`query_split`, `methods`),
+the baseline over all queries (`baseline`), fits the methods on some (`query_split`, `methods`),
 chooses their strengths on others, and compares the candidates on the rest
 (`bench.compare_candidates`: it has them audited by `audited_candidates`, and makes a
 `bench_result.Bench`).

@@ -17,7 +17,7 @@ from ranktilt.data.files import write_files
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
 from ranktilt.mitigation.base import (
-    KEYS,
+    QUERY_KEYS,
     Correction,
     Fit,
     FittedCorrection,
@@ -170,6 +170,6 @@ def _seen_queries(bench: Bench, collection: Collection) -> SeenQueries:
         "ranker": bench.baseline.ranker,
         "ranktilt": __version__,
         "collection": collection.spec.get("path"),
-        KEYS: query_keys(collection, bench.seen_queries),
+        QUERY_KEYS: query_keys(collection, bench.seen_queries),
     }
     return SeenQueries(spec=spec, queries=bench.seen_queries)

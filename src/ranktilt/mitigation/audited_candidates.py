@@ -1,7 +1,8 @@
 """Audit the candidates of a bench.
 
 A *candidate* is a correction of a ranker at some strength; the *baseline* is the ranker without any
-correction. A *question* is a measure or another estimand, such as ``Share@10``.
+correction. A *question* is a measure or another estimand (a number to estimate), such as
+``Share@10``. A *sample* is the values of one question, query by query, for one run and two groups.
 """
 
 from __future__ import annotations
@@ -118,6 +119,8 @@ def prepare_candidates(
         for candidate, run in runs.items()
     ]
     _refuse_other_queries(named_runs)
+    # A bench reads none of the other parts of an audit: the question card, confounds (other
+    # differences between the groups), and the first documents of each list.
     audit_options = AuditOptions(
         by=options.by if is_grouped else None,
         pairs=options.pairs if is_grouped else None,

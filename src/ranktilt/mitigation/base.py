@@ -3,7 +3,8 @@
 A run is one list of documents for each query. An *entry* is one document in one list, with its
 score. A new correction only needs `Correction.rescore`, which gives each entry a new score, and
 `Correction.rule`, which describes it. A *fit* is a set of numbers that a correction has learned
-from queries.
+from queries; an audit of corrected lists leaves these queries out. The *spec* of a fit or a run is
+a dictionary that records how it was made. *Tied* entries have the same score.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from ranktilt.spec import parse_stages
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-KEYS = "query_keys"
-"""Key of a fit's spec. Its value has the `text_key` of each query that the fit has seen.
+QUERY_KEYS = "query_keys"
+"""Entry of a fit's spec with the `text_key`, a hash of the text, of each query that it has seen.
 
 An audit leaves out these queries. It recognises them by their texts, because another collection may
 use the same ids for other queries.
@@ -266,7 +267,7 @@ class FittedCorrection(Correction):
 
 def _provenance(fit: Fit, file: str, collection: Collection) -> dict[str, Any]:
     """Return the entry of a run's spec that names the queries of a collection a fit has seen."""
-    queries = learned_queries(fit.queries, fit.spec.get(KEYS, ()), collection)
+    queries = learned_queries(fit.queries, fit.spec.get(QUERY_KEYS, ()), collection)
     return {FITTED: {"file": file, "queries": queries}}
 
 
@@ -338,7 +339,7 @@ def expected_counts(first: Bools, scores: Scores) -> Scores:
     return prefix_counts
 
 
-def uniform(seed: int, *names: object) -> float:
+def random_share(seed: int, *names: object) -> float:
     """Return a random number between 0 and 1, always the same for a seed and names.
 
     It is made from a hash. So a query has the same number whichever other queries are in the run.

@@ -1,4 +1,9 @@
-"""The baseline: the ranker or run that is to be levelled, before any correction."""
+"""The baseline: the ranker or run that is to be levelled, before any correction.
+
+A ranker may have several *stages*: the first retrieves documents, the others re-rank them. Its
+*text* is what a user types for it, such as ``bm25@100``, where 100 is its *depth*: the number of
+documents that it returns. A ranker that *replays* reads the lists of a saved run.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ class Baseline:
     run: Run | None = None
     """The existing run; None for a ranker."""
     uncut_replay: Replay | None = None
-    """The ranker without a depth, if it replays a saved run; None for rankers that search.
+    """The ranker without a depth, if it replays a saved run and the user typed no depth; else None.
 
     It returns the complete lists, so that results below the corrected ones are kept.
     """

@@ -1,10 +1,10 @@
 """The bench: compare candidates with the baseline by their runs, without ranking or training.
 
 A *candidate* is a correction of a ranker at some strength, and the *baseline* is the ranker without
-any correction. A *question* is a measure or another estimand, such as ``Share@10``. An *effect* is
-one number about a run, with its interval and its p. A *tilt* is an effect about two groups: how far
-a ranker favours one over the other. It is *level* if it is within a margin. A *change* is an effect
-of a candidate minus the same effect of the baseline.
+any correction. A *question* is a measure or another estimand (a number to estimate), such as
+``Share@10``. An *effect* is one number about a run, with its interval and its p. A *tilt* is an
+effect about two groups: how far a ranker favours one over the other. It is *level* if it is within
+a margin. A *change* is an effect of a candidate minus the same effect of the baseline.
 
 `bench` is for any runs; `mitigate` makes its own and calls `compare_candidates`.
 
@@ -276,6 +276,7 @@ def _spec(
     audited: Audit, runs: CandidateRuns, changes: Sequence[Change], options: BenchOptions
 ) -> dict[str, Any]:
     """Return how the bench was made: the audit's spec, and what only a bench has."""
+    # A bench has the first two at their defaults, and a margin of its own.
     audit_only = ("missing", "rounding", "margin")
     shared = {key: value for key, value in audited.spec.items() if key not in audit_only}
     # The audit calls each run by its candidate's name; the runs' own specs have the rankers' texts.
@@ -285,6 +286,7 @@ def _spec(
         "margin": options.margin,
         "reference": options.reference,
         "runs": [baseline, *(_differing_entries(spec, baseline) for spec in others)],
+        # The number of tests that are corrected together.
         "family_size": sum(not np.isnan(change.p) for change in changes),
         "budget": options.budget,
     }

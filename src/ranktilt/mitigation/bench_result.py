@@ -2,7 +2,9 @@
 
 A *candidate* is a correction of a ranker at some strength, and the *baseline* is the ranker without
 any correction. A *tilt* is how far a ranker favours one group over another; it is *level* if it is
-within the margin. A *question* is a measure or another estimand of two groups.
+within the margin. A *question* is a measure or another estimand (a number to estimate) of two
+groups. An *effect* is one answer to a question, with its interval; a *change* is an effect of a
+candidate minus the same effect of the baseline. The *neutral* value of an effect favours no group.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class Candidate:
     ranker: str
     """Text of the corrected ranker, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
-    """Name of the strength in tables, such as ``α``."""
+    """What tables call the strength of this method, such as ``α``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -518,6 +520,7 @@ class Choice:
             before = self.bench.tilt(self.bench.baseline.name, pair)
             after = self.bench.tilt(name, pair)
             # The product is negative if the tilts are on different sides of the neutral value.
+            # `leans` says that the whole interval is on one side of it.
             is_reversed = (before.value - before.neutral) * (after.value - after.neutral) < 0
             if is_reversed and after.leans and after.extent(self.margin) != "within":
                 return True

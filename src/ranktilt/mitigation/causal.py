@@ -9,7 +9,8 @@ part from the scores.
 In the words of statistics this is a regression in two stages. An *instrument* is something that
 changes perplexity and that changes scores only through perplexity: here the source, or a factor in
 which versions of a document were made to differ. The first stage measures how the instrument moves
-perplexity, and the second how that moves scores.
+perplexity, and the second how that moves scores. Perplexity is measured by its natural logarithm;
+the unit, *nat*, is a factor of e.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ranktilt.data.runs.run import Run, codes, collection_rows
 from ranktilt.errors import UserError
 from ranktilt.explaining.perplexity import NGRAM, PerplexityProbe
 from ranktilt.mitigation.base import (
-    KEYS,
+    QUERY_KEYS,
     Correction,
     Fit,
     FittedCorrection,
@@ -274,7 +275,8 @@ def fit_causal(
 
         β̂₂ = mean gap of the pairs' scores ÷ mean gap of their log perplexities
 
-    Its interval is Fieller's, clustered by query and by origin (`ratio_of_means`). The origin of a
+    Its interval is that of Fieller for a ratio of two means. Pairs that share a query or an origin
+    are not independent, so the variance is clustered by both (`ratio_of_means`). The origin of a
     document is the document from which all its versions were made.
 
     Parameters
@@ -336,7 +338,7 @@ def fit_causal(
         "missing": frames[0].height - pair_count,
         "ranktilt": __version__,
         "collection": collection.spec.get("path"),
-        KEYS: query_keys(collection, distinct_queries),
+        QUERY_KEYS: query_keys(collection, distinct_queries),
     }
     # At most one, and only if a factor is the instrument.
     enough_source_gaps = [gaps for gaps in source_gaps if gaps.used.height >= _FEWEST]

@@ -61,6 +61,7 @@ def factor_instrument(
         Accept a factor that failed its manipulation check: its high versions do not measurably
         differ from its low versions.
     """
+    # A *design* says which factors the versions differ in.
     names = FactorDesign.from_collection(collection).names
     if factor not in names:
         raise unknown_name("factor", factor, names)

@@ -28,8 +28,8 @@ from ranktilt.mitigation.base import (
     Correction,
     Lists,
     expected_counts,
+    random_share,
     reassign_scores,
-    uniform,
 )
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.mitigation.remedy import Rule
@@ -182,8 +182,10 @@ class FairReRank(Correction):
             others_needed = minimum_counts(others_share, n, n - available)
         if meets_minimums(counts, needed) and meets_minimums(ranks - counts, others_needed):
             return None
-        coin = uniform(0, candidates.query) < 0.5
-        order = break_ties(first, candidates.scores, candidates.keys, share=share, coin=coin)
+        coin = random_share(0, candidates.query) < 0.5
+        order = order_with_fair_ties(
+            first, candidates.scores, candidates.keys, share=share, coin=coin
+        )
         first_ranks = ranks_with_minimums(first[order], needed, others_needed)
         return order[order_from_ranks(first[order], first_ranks)]
 
@@ -202,7 +204,7 @@ class FairReRank(Correction):
         ):
             mixture = exposure_mixture(raised, candidates.scores, weights, target)
             if mixture is not None:
-                draws_more = uniform(self.seed, candidates.query) < mixture.odds
+                draws_more = random_share(self.seed, candidates.query) < mixture.odds
                 return order_from_ranks(raised, mixture.more if draws_more else mixture.fewer)
         return None
 
@@ -282,7 +284,7 @@ def ranks_with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints
     return np.array(ranks, dtype=np.int64)
 
 
-def break_ties(
+def order_with_fair_ties(
     first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool
 ) -> Ints:
     """Return the order of a list in which tied documents favour neither side.

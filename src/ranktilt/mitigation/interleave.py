@@ -1,4 +1,7 @@
-"""Interleaving: the groups take turns, each in the order of its scores. The simplest correction."""
+"""Interleaving: the groups take turns, each in the order of its scores.
+
+It is the simplest correction: it learns nothing, and reads only the order of each list.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.mitigation.base import Correction, Lists, expected_counts, reassign_scores, uniform
+from ranktilt.mitigation.base import (
+    Correction,
+    Lists,
+    expected_counts,
+    random_share,
+    reassign_scores,
+)
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.mitigation.remedy import Rule
 
@@ -80,7 +89,7 @@ class Interleave(Correction):
             aim[-1] = count  # without a rounding error: the complete list holds the whole group
             # Systematic sampling: one random number is added to all aims, and the group gets a rank
             # wherever the sum passes the next whole number. So each count is right on average.
-            sums = aim + uniform(self.seed, query, group)
+            sums = aim + random_share(self.seed, query, group)
             taken = np.searchsorted(sums, np.arange(1, count + 1))
             order[free_ranks[taken]] = unranked[is_member]
             free_ranks, unranked = np.delete(free_ranks, taken), unranked[~is_member]

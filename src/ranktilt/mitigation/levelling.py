@@ -6,8 +6,12 @@ another, is *level* if it is within a margin.
 
 Queries are divided into three *sides*: methods are *fitted* on some, the strength of each method is
 *selected* on others, and the selected candidates are *tested* on the rest. The selection compares
-values without intervals or tests, because these are made of the selected candidates on the test
-queries.
+plain values. Intervals and tests come later, for the candidates on the test queries.
+
+A *question* is an *estimand*, a number that says which of two groups is favoured. Its *neutral*
+value favours neither: 0 for *twins* (two versions of one document), and for other groups what
+*shuffled* labels give, because groups of unequal size differ by themselves. A *judged run* is a run
+joined with the judgments of relevance.
 """
 
 from __future__ import annotations
@@ -51,7 +55,10 @@ from ranktilt.rankers.candidates import FITTED
 
 @dataclass(frozen=True, kw_only=True)
 class Levelling:
-    """Data that the steps of a mitigation share."""
+    """The steps of a mitigation, and the data that they share.
+
+    `test_baseline` comes first; `compare` does all other steps.
+    """
 
     split: QuerySplit
     """The three sets of queries."""
@@ -409,7 +416,8 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
     """Return each run's value of a question about groups minus its neutral value.
 
     The *card* is the set of questions that are not about relevance, such as ``Share@10`` and
-    ``HeadToHead``. NaN for a run without an answer.
+    ``HeadToHead``. It answers with a *sample*: a value for each query, with their mean and its
+    neutral value. NaN for a run without an answer.
     """
     pair = inputs.pairs[0]
     card = Card(

@@ -1,4 +1,7 @@
-"""Correct the top results of each list, and keep the lower ones below them."""
+"""Correct the top results of each list, and keep the lower ones below them.
+
+A *run* has a list of documents with scores for each query. *Tied* documents have the same score.
+"""
 
 from __future__ import annotations
 

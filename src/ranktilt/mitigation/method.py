@@ -1,8 +1,10 @@
 """Methods: ways to level a ranker, so that it favours no group over another.
 
 A method is a frozen record of its options, in the file of its correction. `Method.fit` learns from
-queries (`FittingQueries`) and returns a `FittedMethod`, which has a ranker for each strength. The
-*baseline* is the ranker to level; a *fit* is a set of numbers that a method has learned.
+queries (`FittingQueries`) and returns a `FittedMethod`, which has a ranker for each strength, from
+0 (nothing is changed) to 1 (the full correction). The *baseline* is the ranker to level; a *fit* is
+a set of numbers that a method has learned. The *origin* of a document is the document from which
+all versions of it were made.
 """
 
 from __future__ import annotations

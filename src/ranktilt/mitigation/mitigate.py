@@ -2,7 +2,10 @@
 
 A *tilt* is how far a ranker favours one group over another; it is *level* if it is within a margin.
 A *candidate* is a correction at one strength, and the *baseline* is the ranker without any
-correction. There are four steps, with at most three full audits:
+correction. A *question* is an *estimand*, a number that says which of two groups is favoured, such
+as Relative Δ (the difference of both groups' quality, in percent of its mean). A *bench* is the
+result: what each candidate does to tilt and quality. There are four steps, with at most three full
+audits:
 
     test the baseline (one audit)  →  fit methods  →  choose strengths  →  compare (two audits)
 
@@ -191,7 +194,7 @@ def _questions(
         defaults = (*(["HeadToHead"] if has_twins else []), SHARE, "ExposureRatio")
     questions = [estimand(question) for question in measures or defaults]
     if primary is None:
-        # The first of the defaults without judgments is not the usual primary question.
+        # Without judgments the first default above is primary; `usual_primary` would take another.
         has_own_defaults = not (measures or collection.has_judgments)
         primary = questions[0] if has_own_defaults else usual_primary(questions, by)
     return order_questions(questions, primary, by)

@@ -2,6 +2,9 @@
 
 Without judgments, lost effectiveness cannot be measured. But the fewer documents a correction
 replaces, the less it can harm.
+
+The *effective number* of queries is how many independent queries they are worth. It follows from
+the *influence* of each query on a mean: how much it pulls the mean away from the others.
 """
 
 from __future__ import annotations
@@ -62,7 +65,7 @@ class Movement:
     It is from 0 (no document in common) to 1 (equal lists).
     """
     replaced: MovementMean
-    """Percentage of the baseline's first ten documents that are not among the candidate's."""
+    """Percentage of the baseline's first ten documents that are not among the candidate's ten."""
     queries: int
     """Number of queries for which the baseline returns any document."""
     effective_n: float
@@ -214,7 +217,7 @@ def _influence(columns: Columns) -> Influence:
 def _mean(
     columns: Columns, scale: float, neutral: float, *, resamples: int, seed: int
 ) -> MovementMean:
-    """Return a mean with its interval, each multiplied by `scale`.
+    """Return a mean with its interval, each multiplied by `scale`, which is also their upper bound.
 
     `neutral` is the mean if no list moves at all.
     """

@@ -1,7 +1,7 @@
 """Offsets: a constant for each group, which is added to the scores of its documents.
 
 The constants are fitted on other queries, so that the scores of all groups match those of one
-group, the *reference*.
+group, the *reference*. A *fit* is such a set of constants, saved with how it was made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ranktilt._version import __version__
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import DataError, UserError, counted, join_words
-from ranktilt.mitigation.base import KEYS, Fit, FittedCorrection, Lists, scale_of
+from ranktilt.mitigation.base import QUERY_KEYS, Fit, FittedCorrection, Lists, scale_of
 from ranktilt.mitigation.method import FittedMethod, FittingQueries, Method
 from ranktilt.mitigation.remedy import GroupConstant, Rule
 from ranktilt.rankers.fit_provenance import query_keys
@@ -104,7 +104,7 @@ def fit_offset(
         "seed": seed,
         "ranktilt": __version__,
         "collection": collection.spec.get("path"),
-        KEYS: query_keys(collection, run.queries),
+        QUERY_KEYS: query_keys(collection, run.queries),
     }
     return OffsetFit(
         spec=spec,

@@ -2,7 +2,8 @@
 
 A dense ranker compares vectors of texts. *Twins* are versions of one document by two sources; they
 say the same, so what separates their vectors on average is the source. The direction is learned
-from documents that are not relevant to the queries of the test.
+from documents that are not relevant to the queries of the test. The *origin* of a document is the
+document from which all its versions were made.
 """
 
 from __future__ import annotations

@@ -71,7 +71,10 @@ class QuerySplit:
 
     @cached_property
     def held_out(self) -> set[str]:
-        """Origins, in the collection to fit on, that are relevant to queries of other sides."""
+        """Origins of the collection to fit on that nothing may be learned from.
+
+        They are relevant to queries of other sides.
+        """
         if self.fitted_on:
             return _same_origins(self.fit, (self.select, self.test))
         return relevant_origins(self.select) | relevant_origins(self.test)
@@ -106,11 +109,10 @@ class QuerySplit:
         other_queries = [_judged_only(side).queries.select("id") for side in (select, test)]
         rest = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
         if rest.has_judgments:
-            rest = rest.only_queries(
-                rest.queries_with_judgments.join(pl.concat(other_queries), on="id", how="anti")[
-                    "id"
-                ]
+            own_queries = rest.queries_with_judgments.join(
+                pl.concat(other_queries), on="id", how="anti"
             )
+            rest = rest.only_queries(own_queries["id"])
         if not rest.has_judgments:
             raise UserError(
                 "no query is left to fit on: every document relevant to one is also relevant to a "
@@ -303,6 +305,7 @@ def _assign_sides(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> In
     side = np.empty(len(sizes), dtype=np.int64)
     missing_counts = shares / shares.sum() * sizes.sum()  # of queries, by side
     order = np.random.default_rng(seed).permutation(len(sizes))
+    # The sort is stable, so sets of the same size stay in random order.
     for number in order[np.argsort(-sizes[order], kind="stable")].tolist():
         side[number] = int(np.argmax(missing_counts))
         missing_counts[side[number]] -= sizes[number]

@@ -1,5 +1,7 @@
 """A remedy: what a correction does to a list, as data for the engineers of an engine.
 
+The engine need not run RankTilt: the rule names every number that it has to know.
+
 The words and the pseudo-code are made in `reporting/sentences/mitigation/remedy.py`.
 """
 

@@ -1,8 +1,9 @@
 """Train retrievers with several strengths of the debiased constraint, and compare them.
 
 The debiased constraint (Dai et al., KDD 2024) adds a penalty to the training loss, for scoring a
-generated text above its human twin. Its strength is α, 0 for no constraint. Retrievers are compared
-by their *tilt*, how far they favour one source (author) over another, and by their effectiveness.
+generated text above its human *twin*, the other version of the same text. Its strength is α, 0 for
+no constraint. Retrievers are compared by their *tilt*, how far they favour one source (author) over
+another, and by their effectiveness.
 """
 
 from __future__ import annotations

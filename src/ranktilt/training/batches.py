@@ -2,7 +2,9 @@
 
 A *row* is a query and its documents: a *positive*, which is relevant, and *negatives*, which are
 not. Or it is a pair of a query and one document, with a label. Rows are drawn anew for each epoch,
-from the seed. A *twin* is a language model's version of a positive.
+from the seed. A *twin* is a language model's version of a positive; the *constraint*, an option of
+a training, is a penalty for scoring a twin above its positive. A trainer reads a row as *columns*
+of texts: query, document, and so on.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ It takes a generator, the index of a query, and the index of a positive among th
 _BATCHES_IN_CHUNK = 32
 """Number of batches whose rows are sorted by length together.
 
-Sorting all rows would give every epoch the same batches; sorting none would pad short texts to the
-length of long ones.
+A batch is padded to its longest text, so its rows should be of similar length. But if all rows were
+sorted together, every epoch would have the same batches.
 """
 
 

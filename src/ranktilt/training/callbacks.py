@@ -15,7 +15,7 @@ from ranktilt.optional import need
 from ranktilt.progress import report
 
 CHECKPOINT_EVERY = 60.0
-"""Minimum number of seconds between two checkpoints."""
+"""Minimum number of seconds between two checkpoints: what an interruption loses, about a minute."""
 _WARM_UP_SHARE = 0.1
 """Share of the time in which the learning rate rises from 0 to its peak (warm-up).
 
@@ -25,7 +25,8 @@ In a training by steps, `TrainingRun.arguments` has the same share of the steps.
 callback: Any = need("transformers.trainer_callback", extra="train", for_="training")
 
 
-# An optional package: no types.
+# `ExportableState` makes the trainer save `state` in each checkpoint, and restore it from there.
+# transformers is an optional package, hence no types.
 class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore[misc]
     """Reports progress, saves a checkpoint each minute, and ends a training after its minutes.
 

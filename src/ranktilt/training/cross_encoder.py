@@ -1,7 +1,9 @@
 """Train a cross-encoder on a collection's own judgments, with sentence-transformers' trainer.
 
-It learns that a *positive*, a relevant document of a query, comes before its *negatives*, documents
-that are not relevant. A *twin* is a language model's version of a positive.
+A cross-encoder reads a query and a document together and gives one score, so it re-ranks the
+documents that BM25 found. It learns that a *positive*, a relevant document of a query, comes before
+its *negatives*, documents that are not relevant. A *twin* is a language model's version of a
+positive. Negatives are drawn anew in each *epoch* from the *pool* of a positive.
 """
 
 from __future__ import annotations

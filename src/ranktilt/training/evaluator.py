@@ -1,6 +1,7 @@
 """An evaluator for sentence-transformers' trainers: which source a model favours in training.
 
-A *source* is the author of documents: people or a language model. Only the attribute
+A *source* is the author of documents: people or a language model. Relative Δ is the difference of
+the effectiveness on two sources, in percent of their mean. Only the attribute
 `ranktilt.training.SourceBiasEvaluator` imports this module, so that sentence-transformers is loaded
 when needed.
 """
@@ -136,6 +137,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]
             run,
             self.measures,
             pairs=[(self.source, source) for source in self.other_sources],
+            # Neither other differences between the sources nor the lists are read here.
             confounds=False,
             resamples=_RESAMPLES,
             keep_top=0,

@@ -2,7 +2,8 @@
 
 A *group* is a set of documents with the same value of an attribute, such as a gender; one of two
 groups is the *protected* one. The model learns from prompts about pairs of documents, one of each
-group, in which either group has the right answer equally often.
+group, in which either group has the right answer equally often. Some queries are *held out*:
+nothing is learned from them, so that the trained model can be tested on them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """The debiased constraint on any ranking loss of sentence-transformers.
 
 The *constraint* is a penalty for scoring a language model's rewrite above its human original; the
-two are *twins*. Only the attribute `ranktilt.training.DebiasedLoss` and trainings import this
+two are *twins*. A *bi-encoder* turns query and document into a vector each, and their similarity is
+the score; a *cross-encoder* reads both together, and its last layer gives the score, the *logit*.
+Only the attribute `ranktilt.training.DebiasedLoss` and trainings import this
 module, so that torch is loaded when a loss is made.
 """
 

@@ -49,7 +49,8 @@ class TextProperties:
         `subset` is the collection with only these documents.
         """
         probes: tuple[TextProbe, ...] = (PerplexityProbe(), SpecificityProbe())
-        # A probe needs a reference source; if documents have none, its name does not matter.
+        # A probe measures a text compared with a reference source. If documents have no source,
+        # they all get one, whose name does not matter.
         documents = with_source(subset, "any")
         reference = documents.sources[0]
 

@@ -1,4 +1,8 @@
-"""Prepare models for training: make a cross-encoder, cut texts, and switch dropout off."""
+"""Prepare models for training: make a cross-encoder, cut texts, and switch dropout off.
+
+A *cross-encoder* reads a query and a document together, and gives one score. It is an *encoder*, a
+pretrained model, with a new last layer.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ def find_base_model(name: str) -> Path:
 
     A short name, such as ``minilm``, is looked up among retrievers, and then among re-rankers.
     """
+    # A name may be that of both; the retriever is then meant.
     is_reranker = catalogue.model(name, "cross-encoder") and not catalogue.model(name, "dense")
     kind = "cross-encoder" if is_reranker else "dense"
     return checkpoint.find(name, for_=f"{kind}:{name}")

@@ -2,7 +2,8 @@
 
 A *positive* is a relevant document of a query, a *negative* one that is not relevant. A *source* is
 the author of documents, such as ``human`` or a language model. A *version* of a document has the
-same origin; a *twin* is a language model's version of a positive.
+same origin; a *twin* is a language model's version of a positive. A *re-ranker* orders anew what a
+first search returned; a *retriever* is an encoder that searches by itself.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ class Training(Schedule):
     """Maximum number of positives per query and epoch, drawn anew in each epoch; None for all."""
     text: str = "title+text"
     """Part of a document to read: ``title+text``, ``text`` or ``title``."""
+    # The two numbers of Askari et al. (CIKM 2023).
     max_query_tokens: AtLeastOne = 30
     """Truncate queries to this many tokens."""
     max_document_tokens: AtLeastOne = 200

@@ -3,7 +3,8 @@
 It learns that a *positive*, a relevant document of a query, comes before its *negatives*. A *twin*
 is a language model's version of a positive. The debiased *constraint* of Dai et al. (2024), an
 option, keeps a twin from scoring above its positive. A *prompt* is a prefix that an encoder expects
-before queries or documents.
+before queries or documents. *Mined* negatives are documents that a search returns although they
+are not relevant.
 
 `train_retriever` makes the training; `TrainableEncoder` is the encoder in it, with its texts,
 prompts, rows and loss.
@@ -295,7 +296,7 @@ class TrainableEncoder:
 
         This is the scale of its scores, on which the weight of the constraint (alpha) is chosen.
         """
-        # The large number keeps this draw apart from those of the epochs.
+        # The epochs' generators have the seed and the number of the epoch, which is never so large.
         rng = np.random.default_rng([self.options.seed, 1 << 31])
         queries, documents = list[str](), list[str]()
         for query, positives in zip(

@@ -2,7 +2,10 @@
 
 A *source* is the author of documents: people (the *reference*) or a language model. A *side* is the
 documents of one source. A *body* is the encoder that a training starts from. The *first stage* is
-BM25, whose documents the trained rankers re-rank.
+BM25, whose documents the trained rankers re-rank. Rankers are tested on the test split of the
+collection that they learned from (*supervised*), on other collections (*zero-shot*), and on queries
+of the training (*seen*). The learning *curve* has rankers that learned from limited numbers of
+documents.
 """
 
 from __future__ import annotations
@@ -141,7 +144,7 @@ def _trained_rankings(
             candidates=unseen.candidates,
         )
     # A ranker that learned from the reference has seen which of its documents are relevant to
-    # these queries; the others have seen the queries alone.
+    # these queries; the others have seen the queries alone, and can be tested on them.
     without_labels = [
         ranker for ranker in full_rankers if options.reference not in ranker.documents
     ]

@@ -1,9 +1,9 @@
 """Compare the rankers of a training study by their runs, without training or ranking anything.
 
 A *source* is the author of documents: people or a language model. The *reference* is the source of
-people's documents. A *body* is the encoder that a training starts from. Relative Δ is how much a
-ranker favours the reference over another source. The *first stage* is BM25. *Overlap* is how many
-of a query's words are in the documents that answer it.
+people's documents. A *body* is the encoder that a training starts from. Relative Δ, a ranker's
+*tilt*, is how much it favours the reference over another source. The *first stage* is BM25.
+*Overlap* is how many of a query's words are in the documents that answer it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def compare_trainings(
         Bootstrap resamples of each interval, and their random seed.
     """
     rankers, rankings = list(rankers), list(rankings)
-    _check(rankers, rankings)
+    _require_complete(rankers, rankings)
     inference = InferenceOptions(
         resamples=resamples, seed=seed, test="interval", correction="holm", rounding="none"
     )
@@ -135,7 +135,7 @@ def compare_trainings(
     )
 
 
-def _check(rankers: Sequence[TrainedRanker], rankings: Sequence[Rankings]) -> None:
+def _require_complete(rankers: Sequence[TrainedRanker], rankings: Sequence[Rankings]) -> None:
     """Refuse a study without rankers, runs or judgments, and two of the same name."""
     if not (rankers and rankings):
         raise UserError("a training study needs a trained ranker and a collection that it ranked")

@@ -1,7 +1,8 @@
 """The evaluation of rankers on one collection of a training study.
 
 Trainings of one ranker differ in the seed alone. The *first stage* is BM25, whose documents the
-rankers re-rank.
+rankers re-rank. An *effect* is one number with its interval, such as a ranker's mean; a *change* is
+a difference of two effects over the same queries.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Rankings of a training study, by the first stage and each trained ranker.
 
-The *first stage* is BM25, or a given run. Trained rankers re-rank its documents.
+The *first stage* is BM25, or a run from a file. Trained rankers re-rank its documents. A *side* is
+the documents of one source (author).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A *source* is the author of documents: people (the *reference*) or a language model. A *side* is the
 documents of one source. A *body* is the encoder that a training starts from. Relative Δ, a ranker's
 *tilt*, is how much it favours the reference. The *first stage* is BM25, whose documents the trained
-rankers re-rank.
+rankers re-rank. A *training* has a seed; trainings that differ in it alone are one *ranker*.
 """
 
 from __future__ import annotations

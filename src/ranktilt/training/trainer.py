@@ -1,7 +1,9 @@
 """Run a training by a transformers trainer: its folder, arguments, checkpoints and record.
 
-The *record* of a training is a file in the model's folder that says what the model depends on, and
-how the training went.
+The *record* of a training is a file in the model's folder that says what the model depends on (its
+*spec*), and how the training went (its *figures*). A *checkpoint* is the state of an unfinished
+training, from which it goes on after an interruption. A *row* is what is learned from at once: a
+query and its documents, or a prompt.
 """
 
 from __future__ import annotations
@@ -38,14 +40,18 @@ _STATE = "trainer_state.json"
 _PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate")
 """Packages whose versions the record holds."""
 _LOSS_POINTS = 20
-"""Number of losses in the record: means over equal stretches of the training."""
+"""Number of losses in the record, each the mean over a twentieth of the steps."""
 _FIXED_ARGUMENTS: Mapping[str, Any] = {
+    # Halve the batch where memory is short.
     "auto_find_batch_size": True,
+    # `Clock.on_log` looks at the loss of each step, and NaN must reach it.
     "logging_steps": 1,
     "logging_nan_inf_filter": False,
+    # `Clock` saves checkpoints, by time and not by steps, and its seconds are saved with them.
     "save_strategy": "no",
     "save_total_limit": 1,
     "restore_callback_states_from_checkpoint": True,
+    # Progress is shown as that of all other commands.
     "report_to": "none",
     "disable_tqdm": True,
     "dataloader_pin_memory": False,
@@ -209,7 +215,7 @@ class TrainingRun:
     def finish(
         self, model: Any, base: str, collection: Collection, figures: dict[str, Any]
     ) -> TrainedModel:
-        """Write the model, and then its record, which marks the training as finished.
+        """Write the model, and then its record with the figures: only now is the training finished.
 
         Parameters
         ----------

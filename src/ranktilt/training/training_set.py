@@ -47,7 +47,7 @@ class _LearnableJudgments:
 class Positives:
     """Relevant documents to learn from, and the pools that their negatives are drawn from.
 
-    Positives of the same query may share a pool.
+    Positives of the same query may share a pool, so a positive has the index of its pool.
     """
 
     frame: pl.DataFrame
@@ -166,6 +166,7 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
             sources_with_twins=sources or (),
         )
 
+    # Everything that `build` reads.
     key = (
         __name__,
         sources,
@@ -376,7 +377,7 @@ def _with_random_pools(
     `excluded` holds the documents that may not be in the pools of a query, as ``query_id`` and
     ``row``.
     """
-    # The large number keeps this draw apart from those of the epochs.
+    # The epochs' generators have the seed and the number of the epoch, which is never so large.
     rng = np.random.default_rng([seed, 1 << 31])
     excluded_rows = dict(excluded.group_by("query_id").agg(pl.col("row").sort()).iter_rows())
     pools = []
@@ -416,7 +417,7 @@ def _apply_limits(
     """
     sources = collection.docs.select("source", doc_id="id")
     source = positives.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
-    # The large number keeps this draw apart from those of the epochs.
+    # The epochs' generators have the seed and the number of the epoch, which is never so large.
     rng = np.random.default_rng([options.seed, 1 << 30])
     is_drawn = np.ones(positives.height, dtype=np.bool_)
     for name, limit in options.limits:

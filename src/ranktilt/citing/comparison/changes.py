@@ -122,7 +122,7 @@ def _change(question: Question, rows: _PairRows, options: ComparisonOptions) -> 
 
 
 def _thinner_group(new: EngineTilt, old: EngineTilt, pair: Pair) -> str:
-    """Return the group with the fewest effective units in either engine."""
+    """Return the group that has fewer effective units than the other, in the engine with fewest."""
     units_new = effective_units_by_group(new.rows, new.estimate)
     units_old = effective_units_by_group(old.rows, old.estimate)
     # `min` takes the first of equals: the new engine.

@@ -175,6 +175,7 @@ def difference_spread(
     question_support = rows.per_question(np.concatenate([new.support, old.support]))
     questions = effective_number(question_support)
     question_count = int((question_support > 0).sum())
+    # Degrees of freedom, of whichever is scarcer.
     freedom = min(units, questions) - 1
     value = new.distance - old.distance
     growth = abs(new.distance) - abs(old.distance)

@@ -45,7 +45,7 @@ from ranktilt.explaining.factors.result import (
 from ranktilt.statistics.regression.fixed_effects import centred_within
 
 _FEWEST = 10
-"""Fewest queries, and fewest documents, for a test."""
+"""Fewest queries, and fewest documents, for a test, as for effects on ranks."""
 
 
 def session_factor_effects(session: AnswerSession) -> FactorEffects:
@@ -208,7 +208,8 @@ def _can_estimate(main_effects: np.ndarray, group: np.ndarray) -> bool:
     """Return whether all main effects can be estimated from differences within groups.
 
     `main_effects` has a column of levels for each factor. At least half of the rows must share
-    their group with another row.
+    their group with another row: a row that is alone in its group is compared with nothing. And no
+    factor may follow from the others, which the rank of the matrix shows.
     """
     counts = np.bincount(group)
     most_are_compared = 2 * int((counts[group] > 1).sum()) >= len(group)

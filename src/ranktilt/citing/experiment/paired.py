@@ -25,7 +25,7 @@ Bools = npt.NDArray[np.bool_]
 EVEN = 50.0
 """The share of a, in percent, that favours neither."""
 _HALF = 0.5
-"""Largest half lead: that of a if only a is ever cited; `paired_share` defines the half lead."""
+"""Half lead of a if only a is ever cited, the largest; `paired_share` defines the half lead."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,7 +23,10 @@ from ranktilt.measures.citations.base import (
 from ranktilt.statistics.two_way import sums
 
 _MOST_LABELS = 10_000_000
-"""Most labels to deal in all exchanges together: with many units there are fewer exchanges."""
+"""Most labels to deal in all exchanges together, which limits time.
+
+With many units there are fewer exchanges.
+"""
 _LEAST_EXCHANGES = 1_000
 """Fewest exchanges, however many units there are."""
 _BLOCK_LABELS = 4_000_000

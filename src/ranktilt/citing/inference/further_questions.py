@@ -19,7 +19,7 @@ from ranktilt.measures.citations.base import CitationEstimate, CitationRows
 FEWEST_CITATIONS = 10
 """Citations of a group below which an interval over questions is given in the score form too."""
 _FARTHEST = 8.0
-"""How far from the value an end is searched, as a logarithm: a ratio of some 3,000.
+"""How far from the value an end of the interval is searched, as a logarithm: e⁸ is about 3,000.
 
 If even that ratio is inside, the interval has no end on this side.
 """

@@ -35,7 +35,7 @@ Over = Literal["questions", "questions and units"]
 FEWEST_UNITS = FEWEST
 """Fewest effective units of a group, and effective questions, for a verdict."""
 _NEARLY_ONE = 1 - 1e-12
-"""Largest p whose t quantile is divided by: that of exactly 1 is 0."""
+"""Largest p whose t quantile something is divided by; the quantile of exactly 1 is 0."""
 
 
 @dataclass(frozen=True, kw_only=True)

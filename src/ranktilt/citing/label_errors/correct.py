@@ -41,7 +41,10 @@ from ranktilt.statistics.label_errors import FIELLER_BELOW, Gap, fieller, gap_wi
 UNCORRECTED: frozenset[QuestionKey] = frozenset({"equal rank"})
 """Questions whose value is not made of sums over pages, so that it cannot be corrected."""
 _LARGEST_RATIO = 1e4
-"""How many times the value an upper end may be; if even that is inside, the end is infinite."""
+"""How many times the value the upper end of an interval may be.
+
+If even a ratio that large is inside, the end is infinite.
+"""
 _HALVINGS = 60
 """Halvings in the search for an end of an interval: enough for the precision of a float."""
 _EPSILON = 1e-12
@@ -61,6 +64,9 @@ class PairCorrection:
     def _index_of_a(self) -> int:
         """Index of group a in the model, which may have b before a."""
         return self.model.groups.names.index(self.a)
+
+    # Arrays of memberships are indexed by part, by the group of the membership (0 is a, 1 is b),
+    # and by the label of the page (0 is a, 1 is b).
 
     @property
     def part_memberships(self) -> Floats:

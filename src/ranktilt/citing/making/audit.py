@@ -1,4 +1,7 @@
-"""Audit whom a language model's answers cite, among the documents that it was shown."""
+"""Audit whom a language model's answers cite, among the documents that it was shown.
+
+A *session* holds the answers of one call of `make_answers`, and what became of the requests.
+"""
 
 from __future__ import annotations
 

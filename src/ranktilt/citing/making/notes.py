@@ -1,4 +1,8 @@
-"""Notes on answers that a language model wrote, and the refusal of answers without citations."""
+"""Notes on answers that a language model wrote, and the refusal of answers without citations.
+
+A model cites a document by its number in brackets, ``[2]``. Numbers that no document has, numbers
+that are copied from the prompt, and other forms such as ``[1-3]`` are no citations.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from ranktilt.llm.cleaning import clean_answer
 EMPTY, FILTERED = "empty", "filtered"
 """Flags of an answer without a word, and of one that a content filter held back."""
 QUOTED_WORDS = 6
-"""Number of words in a row that count as copied from the prompt if they are also there."""
+"""Number of words in a row that count as copied from the prompt if the prompt has them too."""
 _NUMBER = re.compile(r"\d+")
 """A number within brackets."""
 _WORD = re.compile(r"\S+")
@@ -132,7 +132,8 @@ def _passages(words: Sequence[str]) -> list[tuple[str, ...]]:
 def check_cited_answer(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
     """Return each answer without its reasoning, and a flag if nothing is left.
 
-    All checks of answers have the same parameters and columns (those of
+    *Reasoning* is what some models write before their answer, such as in ``<think>``. All checks of
+    answers have the same parameters and columns (those of
     `ranktilt.generation.batched_requests.Check`), so that some are of no use here.
 
     Parameters

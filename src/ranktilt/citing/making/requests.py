@@ -32,6 +32,7 @@ _PROMPTS = ("numbered",)
 """Names of the prompts that come with RankTilt."""
 _SLOTS = ("documents", "query")
 """Placeholders of a prompt, which are filled in this order."""
+# U+FF08 and U+FF1A are the full-width opening bracket and colon.
 _AUTHOR = re.compile(r"[(\uff08]\s*author\s*[:\uff1a]", re.IGNORECASE)
 """How a text could name an author as prompts do, also with full-width brackets and colons."""
 _ANSWER_TOKENS = 150

@@ -1,4 +1,7 @@
-"""Write answers as JSON lines, which `cite` reads, so that no model has to be asked again."""
+"""Write answers as JSON lines, which `cite` reads, so that no model has to be asked again.
+
+A *sidecar* is the JSON file beside it that says how the answers were made.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Answers that a language model wrote, and what became of the requests for them: data only.
 
 A *context* is the documents that one request shows to the model. A *run* lists the documents that
-were retrieved for each query.
+were retrieved for each query. The *journal* is the file that keeps each answer as it comes, so that
+an interrupted session asks only for the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Answers as tables: the documents of each, what it cites, and the form that `cite` audits.
 
-A *context* is the documents that a request shows to the model that answers.
+A *context* is the documents that a request shows to the model that answers. In a *swapped* one, the
+two versions of each document have exchanged their positions. An audit calls the documents of a
+context *consulted*.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KeptPages:
-    """Every answer, with its pages that are cited or have a label."""
+    """Every answer, with those of its pages that are cited or have a label."""
 
     answers: pl.DataFrame
     """One row for each answer: ``query`` and ``repeat`` (which answer to the query).

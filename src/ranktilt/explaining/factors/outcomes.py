@@ -4,6 +4,10 @@ In a *designed collection* each document is written in several *versions*, of wh
 collection would hold one. The *origin* is the document that versions were made from. A *target* is
 a query and an origin whose versions are compared under it. Tables of versions have a row for each
 target (or origin) and as many columns as an origin has versions at most, padded.
+
+An *estimand* says how high a version ranks: by rank, by score, in comparison with other versions of
+the same document, or by what it adds to nDCG. `Standings` computes them, and an `Outcome` holds the
+values of one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 In a *designed collection*, each document is written in several *versions*, which differ in
 *factors*: properties with two levels, low (as it is) and high (changed). An *estimand* says how
-high a version ranks, or whether it is cited.
+high a version ranks, or whether it is cited. A *main effect* is that of one factor; two factors
+*interact* if the effect of one depends on the level of the other. *Adoption* asks what an edit is
+worth once other documents have it too.
 """
 
 from __future__ import annotations

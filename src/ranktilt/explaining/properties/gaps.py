@@ -107,7 +107,8 @@ def explain_gaps(
     if cutoff < 1:
         raise UserError(f"expected a cutoff of at least 1, got {cutoff}")
     options = GapOptions(cutoff=cutoff, draws=draws, seed=seed, correction=correction)
-    runs = named_apart(require_runs(runs))  # results name runs, so no two may share a name
+    # Results name runs, so no two may share a name.
+    runs = named_apart(require_runs(runs))
     groups, pair_names = grouped_pairs(collection, by, pairs)
     table = measure_properties(collection, groups, properties)
     measured = GroupedProperties(collection=collection, groups=groups, table=table)
@@ -231,7 +232,7 @@ def _part(name: str, share: PropertyShare, *, p: float) -> GapPart:
         coefficient_low=low,
         coefficient_high=high,
         spread=share.spread,
-        inflation=share.inflation,  # the variance inflation factor (VIF), from 1
+        inflation=share.inflation,
     )
 
 

@@ -1,7 +1,8 @@
 """The rows of a regression: documents of two groups in a run's lists, and their properties.
 
 A *list* is a query's ranking in a run; an *entry* is a document in a list. Each row of the
-regression is an entry.
+regression is an entry. The *side* of a row says which of the two groups its document is in. Two
+documents of one origin are *twins*, and count as one document.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Bools = npt.NDArray[np.bool_]
 MOST_UNKNOWN = 0.5
 """Maximum share of entries without a value of a property.
 
-If there are more, the property is left out. Otherwise the entries without a value are left out.
+A regression needs all values of a row. So either the property is left out (if it lacks more values
+than this), or the entries that lack its value.
 """
 _LEAST_OWN_VARIANCE = 1e-8
 """Share of a property's variance within lists that must be left once the group and the properties
@@ -90,7 +92,7 @@ class PairRows:
         values = values[:, ~is_mostly_unknown]
         is_known = ~np.isnan(values).any(axis=1)
         rows, values = pair_entries[is_known], values[is_known]
-        has_company = _share_list(entries.query[rows])
+        has_company = _are_in_company(entries.query[rows])
         rows, values = rows[has_company], values[has_company]
         side = (group[rows] == first).astype(np.float64)
         chosen, dependent = _independent_columns(side, values, entries.query[rows], known_names)
@@ -150,7 +152,7 @@ def _property_values(
     return np.stack(columns, axis=1)
 
 
-def _share_list(query: Ints) -> Bools:
+def _are_in_company(query: Ints) -> Bools:
     """Tell which rows share their list with another row, because a single document has no gap."""
     count = np.bincount(query) if len(query) else np.empty(0, dtype=np.int64)
     has_company: Bools = count[query] > 1

@@ -1,6 +1,7 @@
 """Properties of documents as numbers: columns of the collection, and features of texts.
 
-A *probe* measures a feature of each text, such as its length.
+A *probe* measures a *feature* of each text, such as its length. Either kind of number is a
+*property*, with which a gap between groups may go.
 """
 
 from __future__ import annotations

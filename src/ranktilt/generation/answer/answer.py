@@ -1,7 +1,9 @@
 """Documents that a language model writes from queries, to train a ranker or to be ranked.
 
 The model's answer to a query becomes a document of the new collection. A *source* is the author of
-documents: here the model, or the model at one temperature where there are several.
+documents: here the model, or the model at one temperature where there are several. A *task* is one
+document to write; there may be several for one query. An answer that passes the checks is
+*accepted*. The *journal* is the file that keeps all answers of a model.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def prepare_answers(collection: Collection, llm: LLM, answering: Answering) -> A
         If there is no query, a query has no text, the new source is called ``"human"``, or an id
         holds a sign that a file of judgments cannot hold.
     """
-    # All queries if nothing is judged.
+    # These are all queries if nothing is judged.
     queries = collection.queries_with_judgments.head(answering.first or collection.queries.height)
     if not queries.height:
         raise UserError("there is no query to write a document for")

@@ -1,4 +1,8 @@
-"""Write documents from queries as a collection's folder, with its data card."""
+"""Write documents from queries as a collection's folder, with its data card.
+
+A *data card* is the README of a collection. A *split*, such as ``test``, has judgments of its own,
+in the file ``qrels/<split>.tsv``.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +104,7 @@ def datacard(answered: AnsweredQueries, splits: Iterable[str]) -> str:
             left_out="a good answer",
         ),
     ]
-    # Names of sources and files may hold control characters, which `visible` writes as escapes.
+    # Names of sources and files may hold control characters.
     return escape_invisible("\n\n".join(parts)) + "\n"
 
 

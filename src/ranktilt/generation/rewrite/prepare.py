@@ -1,7 +1,8 @@
 """Prepare rewrites: choose the documents and the names of sources before anything is asked.
 
 A *source* is the author of documents, such as ``human`` or a model at one temperature. An *origin*
-is the id that an original and its rewrites share. A *pool* is a choice of documents to rewrite.
+is the id that an original and its rewrites share. A *pool* is a choice of documents to rewrite. A
+*task* is a text to ask the model about; a text that is not asked about is *rejected*.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _source_name(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting
 def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
     """Refuse an unknown source to rewrite, and names of new sources or documents that are taken."""
     if rewriting.of not in collection.sources:
-        raise _unknown_side(collection, rewriting.of)
+        raise _unknown_source(collection, rewriting.of)
     for source in sources:
         if source in collection.sources:
             raise UserError(
@@ -181,8 +182,11 @@ def _repeated_ids(collection: Collection, sources: Iterable[str], of: str) -> se
     return repeated | set(new_ids).intersection(collection.ids)
 
 
-def _unknown_side(collection: Collection, of: str) -> UserError:
-    """Return the error for an unknown source, with a command that names one if none is named."""
+def _unknown_source(collection: Collection, of: str) -> UserError:
+    """Return the error for a source that the collection does not have.
+
+    If no document has a source, the error shows a command that gives them one.
+    """
     fault = collection.unknown_source(of)
     if not collection.sourceless:
         return fault

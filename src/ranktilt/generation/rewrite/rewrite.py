@@ -2,7 +2,9 @@
 
 A rewrite and its original are *twins*, and share their *origin*: the id of the original. The
 *source* of a document is its author: ``human``, or a model at one temperature. A *pool* is a choice
-of documents to rewrite.
+of documents to rewrite. A *task* is a text to ask the model about. An answer that passes the checks
+is *accepted*; a text without such an answer is *rejected*. The *journal* is the file that keeps all
+answers of a model. A *split*, such as ``test``, has judgments of its own.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def judgments_by_split(
             continue
         loaded = load(path, split=name, ignore_unknown=True)
         qrels_by_split[name] = derived.unite(loaded.qrels).qrels
-        file = Path(loaded.spec["files"][-1])
+        file = Path(loaded.spec["files"][-1])  # the judgments are read last
         hashes[str(file)] = sha256(file)
     return qrels_by_split, hashes
 

@@ -2,7 +2,8 @@
 
 A *factor* is a property that a design sets to two levels, ``low`` (the text as it is) and ``high``
 (changed). A *probe* is a measured property of a text. An *origin* is the id of the document that
-versions were made from.
+versions were made from. How far a factor moves a property is its *effect*: Hedges' g, the
+difference between the means of the two levels in standard deviations.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def check_factors(
         for probe, values in values_by_probe.items():
             low = _origin_means(values[~is_high], origins[~is_high], origin_count)
             high = _origin_means(values[is_high], origins[is_high], origin_count)
-            checks.append(_check(factor, probe, low, high))
+            checks.append(_check_factor(factor, probe, low, high))
     return tuple(check for check in checks if check.expected or check.origins >= FEWEST_ORIGINS)
 
 
@@ -170,7 +171,7 @@ def _origin_means(values: Floats, origins: npt.NDArray[np.int64], origin_count: 
     return means
 
 
-def _check(factor: Factor, probe: str, low: Floats, high: Floats) -> FactorCheck:
+def _check_factor(factor: Factor, probe: str, low: Floats, high: Floats) -> FactorCheck:
     """Compare the two levels of a factor on one property; `low` and `high` are means by origin."""
     known = ~(np.isnan(low) | np.isnan(high))
     low, high = low[known], high[known]

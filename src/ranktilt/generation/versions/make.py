@@ -98,12 +98,12 @@ def versions(
     UserError
         If there is no such factor or design, or a factor needs a model and none is given.
     """
-    read = [
+    all_factors = [
         read_factors([factor], by_rule=by_rule)[0] if isinstance(factor, str) else factor
         for factor in factors
     ]
-    writer = VersionWriter.from_collection(collection, read, crossing or Crossing())
-    require_model(read, has_model=llm is not None)
+    writer = VersionWriter.from_collection(collection, all_factors, crossing or Crossing())
+    require_model(all_factors, has_model=llm is not None)
     changed_shares = {
         factor.name: writer.apply(step, llm) for step, factor in enumerate(writer.order)
     }
@@ -112,7 +112,7 @@ def versions(
     originals = writer.originals
     checks = ManipulationChecks(
         spec={**collection_paths(collection), "design": design},
-        rows=check_factors(written, originals.docs, originals.qrels, read),
+        rows=check_factors(written, originals.docs, originals.qrels, all_factors),
         changed=changed_shares,
     )
     spec = {**written.spec, "design": {**design, "failed": list(checks.failed)}}
@@ -124,7 +124,7 @@ def versions(
         left_out=pl.concat([LEFT_OUT.to_frame(), *writer.left_out]),
         answers=pl.concat([ANSWERS.to_frame(), *writer.answers]),
         summaries=tuple(writer.summaries),
-        spec=_spec(writer, read, llm),
+        spec=_spec(writer, all_factors, llm),
     )
 
 

@@ -1,7 +1,8 @@
 """Estimate what the prompts of a design would cost.
 
 A *design* says in which combinations of factors each document is written; a *factor* is a property
-of a text that a prompt or a rule changes.
+of a text that a prompt or a rule changes. A factor's *step* is its place in the order in which
+factors are applied.
 """
 
 from __future__ import annotations

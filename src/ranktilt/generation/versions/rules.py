@@ -1,7 +1,9 @@
 """Edits by rule: functions that change one property of a text, without any language model.
 
 Each takes a text and what it may know of the document (`RuleContext`), and returns the changed
-text. Chance depends on seed and document alone, so that the same call gives the same text.
+text. Chance depends on seed and document alone, so that the same call gives the same text. A *term*
+is a word as it is compared between texts: in lower case, and without punctuation. The *facts* of a
+text are its numbers and names.
 """
 
 from __future__ import annotations
@@ -295,7 +297,10 @@ def _name_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _draw_names(context: RuleContext, name: str) -> Iterable[str]:
-    """Draw two names of the same number of words: the first may be the name itself."""
+    """Draw two different names with as many words as `name`.
+
+    One of them may be `name` itself, and the other is then left to replace it.
+    """
     names = context.names.get(len(name.split()), ())
     start = context.random_number("name", name) % len(names) if names else 0
     return [names[(start + step) % len(names)] for step in range(min(2, len(names)))]

@@ -1,4 +1,8 @@
-"""Write a designed collection as a folder; an earlier one is replaced as a whole or not at all."""
+"""Write a designed collection as a folder; an earlier one is replaced as a whole or not at all.
+
+A *designed* collection has several *versions* of each document, which differ in *factors* such as
+length. A *data card* is the README of a collection.
+"""
 
 from __future__ import annotations
 

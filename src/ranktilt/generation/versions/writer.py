@@ -282,7 +282,8 @@ def collection_of_texts(texts: Iterable[str]) -> Collection:
 
 def _with_ids(frame: pl.DataFrame, ids: pl.Series, source: str) -> pl.DataFrame:
     """Replace the ids of `collection_of_texts`, in a table of answers, by those of versions."""
-    # Uniting originals and rewrites puts the source at the end of the originals' ids.
+    # The texts have no source, so `rewrite` calls them ``human``. Uniting them with the rewrites
+    # puts this at the end of their ids.
     indices = frame["id"].str.strip_suffix("-human").cast(pl.Int64)
     return frame.with_columns(ids.gather(indices).alias("id"), pl.lit(source).alias("source"))
 

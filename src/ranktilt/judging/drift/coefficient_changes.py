@@ -1,4 +1,10 @@
-"""How two judges differ in coefficients: κ with humans, and τ-b of the order of systems."""
+"""How two judges differ in coefficients: κ with humans, and τ-b of the order of systems.
+
+The two judges, whoever gives grades of relevance, are an earlier and a later version of one: *old*
+and *new*. Cohen's κ says how far a judge's grades agree with the human ones. A *system* is a ranker
+whose run is evaluated; Kendall's τ-b says how alike a judge's grades and the human ones order the
+systems.
+"""
 
 from __future__ import annotations
 

@@ -155,8 +155,9 @@ def length_doses(
 def _slope(query: npt.NDArray[np.int64], logarithms: Floats, grades: Floats) -> QueryRatio:
     """Return the slope of grades on the logarithm of length, within passages.
 
-    It is a ratio of sums over queries. `query` is the index of each passage's query; `logarithms`
-    and `grades` have the shape (doses, passages).
+    An intercept for each passage is the same as subtracting the passage's means, and the slope is
+    then a ratio of two sums over queries. `query` is the index of each passage's query;
+    `logarithms` and `grades` have the shape (doses, passages).
     """
     centred = logarithms - logarithms.mean(axis=0)
     products = (centred * (grades - grades.mean(axis=0))).sum(axis=0)

@@ -1,4 +1,7 @@
-"""Options for grades by a language model, which is called the judge."""
+"""Options for grades by a language model, which is called the judge.
+
+A grade is a whole number that says how relevant a document is to a query.
+"""
 
 from __future__ import annotations
 

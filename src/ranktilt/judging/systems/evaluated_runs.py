@@ -1,4 +1,8 @@
-"""The systems that are evaluated twice, by human grades and by a judge's, and the measures."""
+"""The systems that are evaluated twice, by human grades and by a judge's, and the measures.
+
+A *system* is a ranker whose run is evaluated. A *judge* is whoever gives the grades that are
+compared with the human ones. A *tag* is the name of a system in the last column of its run file.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ A family is all systems that are built on the models of one maker, such as ranke
 judge favours a family if it puts the family further ahead of the other systems than the human
 grades do. A judge's general errors are those that all systems share: leniency, or smaller
 distances between good and bad systems.
+
+The preference is measured on three *scales*: values of the measure as they are (*points*), ranks of
+systems, and standard scores (*z*).
 """
 
 from __future__ import annotations
@@ -76,11 +79,11 @@ def families_of(
     UserError
         If a run has no family, there is only one family, or no family can be compared.
     """
-    lost = [run for run in runs if run not in families]
-    if lost:
+    without_family = [run for run in runs if run not in families]
+    if without_family:
         raise UserError(
-            f"no family for {counted(len(lost), 'run', 'runs')}: {', '.join(lost[:3])}; "
-            "see --systems"
+            f"no family for {counted(len(without_family), 'run', 'runs')}: "
+            f"{', '.join(without_family[:3])}; see --systems"
         )
     members_of: dict[str, list[str]] = {}
     for run, family in families.items():

@@ -1,7 +1,8 @@
 """Prediction-powered estimates of systems, from a judge's grades and few human labels.
 
 A human label is a human grade of one document for one query. Queries with human labels show how
-wrong the judge is; the judge's values of all other queries make the estimate more precise.
+wrong the judge is; the judge's values of all other queries make the estimate more precise. Such an
+estimate is called *prediction-powered*: the judge's values are the predictions.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _powered_estimate(
     labels, predictions = estimand.human[is_labelled], estimand.judged[is_labelled]
     unlabelled = np.concatenate([estimand.judged[~is_labelled], estimand.further_judged])
     powered = powered_mean(labels, predictions, unlabelled)
-    # Equal labels have no spread, from which an interval could be computed.
+    # Equal labels have no spread, from which an interval or a correlation could be computed.
     human_ends, correlation = (np.nan, np.nan), np.nan
     if labels.std() > 0:
         human_ends = t_interval(labels)

@@ -88,7 +88,10 @@ class SystemValues:
     judged: Floats
     """Values under the judge, of the same shape."""
     rescaled_human: Floats
-    """Values under human grades after `rescaled_human_grades`; `human` if grades are unknown."""
+    """Values under human grades that were put on the judge's scale, by `rescaled_human_grades`.
+
+    They are `human` if grades are unknown.
+    """
     further_judged: Floats
     """Values under the judge in queries without human grades: (systems, further queries)."""
 
