@@ -534,6 +534,21 @@ class TestRepeats:
         with refused("fake: only audit and rank ask an engine several times; omit repeats=2"):
             Fake(answer=self.answers(), repeats=2).rank(toy())
 
+    def test_warning_of_a_failure_names_its_repeat(self) -> None:
+        calls = Counter[str]()
+
+        def answer(query: str, k: int) -> Any:
+            calls[query] += 1
+            shards = {"total": 2, "successful": 2, "failed": 0}
+            is_second = calls["words 0"] == 2  # the engine asks again for a failed query
+            return response(timed_out=query == "words 7" and is_second, _shards=shards)
+
+        with data_warnings() as lines:
+            run = Fake(answer=answer, k=3, repeats=3, concurrency=1).rank_repeats(many(40))
+        reason = "1 of 40 queries failed and are not in the repeat (first: 'q7': timed out)"
+        assert lines == [f"fake, repeat 2: {reason}"]
+        assert ["q7" in repeat.queries for repeat in (run, *run.repeats)] == [True, False, True]
+
     def test_audit_averages_them(self) -> None:
         run = Fake(answer=self.answers(), repeats=4, concurrency=1).rank_repeats(toy())
         result = audit(toy(), run, "nDCG@10", resamples=100)

@@ -233,7 +233,11 @@ class LiveEngine(TemplatedQueries):
         names = collection.queries_with_judgments["id"].to_list()
         table = self._with_larger_better(_hit_table(replies, names))
         answers = _Answers.from_table(
-            table, replies, collection, depth=min(self.k, collection.docs.height)
+            table,
+            replies,
+            collection,
+            depth=min(self.k, collection.docs.height),
+            is_repeat=self.repeats > 1,
         )
         entries = answers.hits.with_columns(score=_falling_scores(answers.hits, replies))
         run_spec = {**spec, **answers.spec}
@@ -245,9 +249,10 @@ class LiveEngine(TemplatedQueries):
             raise UserError(f"{self!r}: {no_overlap(run.ids, collection)}")
         if answers.lengths and not answers.hits.height:
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
+        asked = f"{self!r}, repeat {spec['repeat']}" if "repeat" in spec else repr(self)
         for warning in answers.warnings():
             # The place in the warning is the caller of `rank` or `rank_repeats`.
-            warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=4)
+            warnings.warn(f"{asked}: {warning}", DataWarning, stacklevel=4)
         entries = entries.join(
             _excluded_table(excluded, collection),
             on=["number", "doc_id"],
@@ -298,6 +303,8 @@ class _Answers:
     """Reason of each query that failed, by its id."""
     depth: int
     """Number of hits that each query should have."""
+    is_repeat: bool
+    """Whether the queries were asked several times, and this is one repeat."""
 
     @classmethod
     def from_table(
@@ -307,6 +314,7 @@ class _Answers:
         collection: Collection,
         *,
         depth: int,
+        is_repeat: bool,
     ) -> _Answers:
         """Split a table of hits into documents, odd results and failures."""
         names = collection.queries_with_judgments["id"]
@@ -320,7 +328,9 @@ class _Answers:
             else:
                 lengths.append(sizes.get(reply.number, 0))
         odd = _odd_hits(table, hits)
-        return cls(hits=hits, odd=odd, lengths=lengths, failed=failed, depth=depth)
+        return cls(
+            hits=hits, odd=odd, lengths=lengths, failed=failed, depth=depth, is_repeat=is_repeat
+        )
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -338,8 +348,8 @@ class _Answers:
             name, reason = next(iter(self.failed.items()))
             queries = counted(len(self.failed) + len(self.lengths), "query", "queries")
             yield (
-                f"{len(self.failed)} of {queries} failed and are not in the run "
-                f"(first: {name!r}: {reason})"
+                f"{len(self.failed)} of {queries} failed and are not in the "
+                f"{'repeat' if self.is_repeat else 'run'} (first: {name!r}: {reason})"
             )
         for kind, description in _ODD_RESULTS.items():
             if count := self.odd[kind].height:
