@@ -8,8 +8,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
+from uuid import UUID
 
 import numpy as np
 import polars as pl
@@ -456,12 +457,17 @@ def read_hits(answer: Any, query: str, ranker: str) -> Hits:
 
 
 def _is_hit(value: Any) -> bool:
-    """Return whether a value is an id with a number."""
+    """Return whether a value is an id with a number.
+
+    Vector stores such as Qdrant have whole numbers or UUIDs for ids, which labels and judgments
+    hold as text.
+    """
     if not isinstance(value, list | tuple) or len(value) != 2:
         return False
     document, score = value
     is_number = isinstance(score, Real | np.number) and not isinstance(score, bool)
-    return isinstance(document, str) and is_number
+    is_id = isinstance(document, str | Integral | UUID) and not isinstance(document, bool)
+    return is_id and is_number
 
 
 def _pair(hit: Any) -> Any:
