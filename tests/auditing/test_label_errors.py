@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.label_errors.model import label_model
 from ranktilt.auditing.label_errors.saved import corrected_audit
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import Audit, QueryAnswers
 from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_errors import LabelErrors
 from ranktilt.data.runs.run import Run
@@ -578,6 +578,25 @@ def test_changes_are_corrected_for_label_errors() -> None:
     )
     with refused(message):
         rt.compare(two_audits(SAMPLE)[0], two_audits(None)[1])
+
+
+def test_difference_of_corrected_answers_is_not_cut_at_bounds() -> None:
+    # Two shares of opposite sides, corrected with a small J: their difference exceeds 2.
+    audits = two_audits(None)
+    new, old = (
+        replace(audit, query_answers=tuple(opposite_answers(audit, value)))
+        for audit, value in zip(audits, (0.9, -0.9), strict=True)
+    )
+    [plain] = rt.compare(new, old).estimates
+    [corrected] = rt.compare(new, old, label_errors="ai:fpr=.3,fnr=.3").estimates
+    assert corrected.value == pytest.approx(plain.value / 0.4)
+    assert corrected.low < corrected.value < corrected.high
+
+
+def opposite_answers(audit: Audit, value: float) -> Iterator[QueryAnswers]:
+    for answers in audit.query_answers:
+        noise = np.linspace(-0.05, 0.05, len(answers.numerator))
+        yield replace(answers, numerator=(value + noise) * answers.denominator)
 
 
 def test_growth_since_a_baseline_is_that_of_corrected_answers() -> None:

@@ -104,14 +104,14 @@ def test_saved_runs_give_same_audit(cli: Cli, toy_folder: Path, tmp_path: Path) 
     assert pl.read_parquet(out / "table.parquet").equals(expected.table)
     collection = rt.load(toy_folder)
     files = sorted((out / "runs").glob("*.trec.gz"))
-    assert [file.name for file in files] == ["1-tfidf.trec.gz", "2-bm25_k1=0.9_b=0.4_5.trec.gz"]
+    assert [file.name for file in files] == ["1-tfidf.trec.gz", "2-bm25_k1=0.9_b=0.4_@5.trec.gz"]
     for file, text in zip(files, expected.runs, strict=True):
         run = Run.load(file)
         expected_run = rt.ranker(text).rank(collection)
         assert run.name == text
         assert run.frame().sort(pl.all()).equals(expected_run.frame().sort(pl.all()))
     again = saved_audit(cli, tmp_path, toy_folder, "--run", files[0], "--run", files[1])
-    assert again.runs == ("1-tfidf", "2-bm25_k1=0.9_b=0.4_5")
+    assert again.runs == ("1-tfidf", "2-bm25_k1=0.9_b=0.4_@5")
     assert again.values.tolist() == expected.values.tolist()
     assert [t.value for t in again.tilts] == [t.value for t in expected.tilts]
 

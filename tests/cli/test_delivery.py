@@ -24,7 +24,7 @@ from ranktilt import (
 )
 from ranktilt.cli import notes
 from ranktilt.cli.notes import note, reporting
-from ranktilt.cli.output import results
+from ranktilt.cli.output import file_names, results
 from ranktilt.errors import DataWarning
 from ranktilt.progress import report
 from ranktilt.reporting.output import table
@@ -242,3 +242,17 @@ def test_data_warnings_are_a_line_each_unless_quiet(
     with pytest.warns(UserWarning, match="of others"), reporting(quiet=False):
         warnings.warn("of others", UserWarning, stacklevel=1)
     assert warnings.showwarning is before
+
+
+def test_files_have_names_that_every_file_system_takes() -> None:
+    names = ["bm25(k1=0.9)@5", "gpt 4", "gpt_4", "GPT-4", "gpt-4", "../etc", "ü" * 60, "///"]
+    assert file_names(names) == [
+        "bm25_k1=0.9_@5",
+        "gpt_4",
+        "gpt_4-2",
+        "GPT-4",
+        "gpt-4-2",
+        "etc",
+        "ü" * 40,
+        "unnamed",
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -10,8 +12,9 @@ import pytest
 
 from ranktilt.data.runs.repeats import each_repeat, join_namesakes
 from ranktilt.data.runs.run import Run
-from ranktilt.errors import DataError
+from ranktilt.errors import DataError, DataWarning
 from tests.refusals import refused
+from tests.toy import write
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +115,23 @@ def test_saved_run_keeps_repeats_without_a_document(tmp_path: Path) -> None:
     saved = Run.load(tmp_path / "saved.trec", repeats=True)
     assert [lists(repeat) for repeat in each_repeat(saved)] == [[], [("q", "a")], [], [("q", "b")]]
     assert {repeat.queries for repeat in each_repeat(saved)} == {("q",)}
+
+
+def test_response_that_fails_in_one_repeat_is_said(tmp_path: Path) -> None:
+    lines = []
+    for repeat, query in product((1, 2, 3), ("q1", "q2", "q3")):
+        failed = query == "q2" and repeat > 1
+        hits = [] if failed else [{"_index": "i", "_id": "d1", "_score": 1.0}]
+        found = {"total": {"value": len(hits)}, "hits": hits}
+        record = {"query": query, "repeat": repeat, "took": 1, "timed_out": failed, "hits": found}
+        lines.append(json.dumps(record))
+    path = write(tmp_path / "run.jsonl", "\n".join(lines))
+    message = r"1 query failed in some repeats, which lack the list \(first: 'q2': timed out\)"
+    with pytest.warns(DataWarning, match=message):
+        run = Run.load(path, repeats=True, max_failures=25)
+    assert ["q2" in repeat.queries for repeat in (run, *run.repeats)] == [True, False, False]
+    with pytest.raises(DataError, match="2 of 9 answers failed"):
+        Run.load(path, repeats=True, max_failures=20)
 
 
 def test_repeats_of_distances(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from ranktilt.data.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin, half_width
+from ranktilt.measures.printing import ends_apart
 from ranktilt.statistics.bootstrap import FEWEST_ROWS
 from ranktilt.statistics.correction import detectable_effect
 from ranktilt.statistics.variation import Variation
@@ -414,18 +416,21 @@ class Change(Effect):
             else self.estimand.suffix
         )
 
-    def amount(self, value: float, *, sign: bool | None = None) -> str:
+    def amount(self, value: float, *, sign: bool | None = None, digits: int | None = None) -> str:
         """Print a value without its unit, with its sign where `sign` says so; a dash if undefined.
 
-        Without `sign`, effectiveness has no sign, and other values have it as usual.
+        Without `sign`, effectiveness has no sign, and other values have it as usual. `digits` says
+        how many decimals are printed; if None, the estimand decides.
         """
         has_sign = self.estimand.signed and not isinstance(self.estimand, Measure)
-        return self.estimand.amount(value, sign=has_sign if sign is None else sign)
+        is_signed = has_sign if sign is None else sign
+        return self.estimand.amount(value, sign=is_signed, digits=digits)
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Ends of the difference's interval, as printed."""
-        return self.amount(self.low, sign=True), self.amount(self.high, sign=True)
+        """Ends of the difference's interval, with decimals enough to tell them from neutral."""
+        show = partial(self.amount, sign=True)
+        return ends_apart((self.low, self.high), self.neutral, show)
 
     @property
     def is_shown(self) -> bool:

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,7 +34,9 @@ _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 _COLLECTION_FILES = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
 """Patterns of the files that a collection's folder may hold."""
 _NAME_LENGTH = 80
-"""Largest number of bytes of a file's name, without its ending."""
+"""Largest number of bytes of a file's name, without its number and ending."""
+_UNUSUAL = re.compile(r"[^\w.=@+-]+")
+"""Characters that names of files should not have."""
 
 
 def _require_file_name(_kind: object, value: object) -> None:
@@ -51,7 +54,7 @@ FILE_OR_STDOUT = Parameter(allow_leading_hyphen=True, validator=_require_file_na
 class Output:
     """Options of how a result is printed and saved, the same for every verb."""
 
-    format: Annotated[Formats, Parameter(help="Format of the printed result.")] = "table"
+    format: Annotated[Formats | None, Parameter(help="Format of the printed result.")] = None
     json: Annotated[
         str | None,
         FILE_OR_STDOUT,
@@ -90,7 +93,7 @@ class Output:
         """Return the text of a result for standard output."""
         if self.json == "-" or self.format == "json":
             return cast(str, result.to_json().decode())
-        return text_of(result, self.format, notes=not is_quiet())
+        return text_of(result, self.format or "table", notes=not is_quiet())
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -319,9 +322,19 @@ def _check_file(option: str, path: Path, uses: dict[Path, str]) -> None:
     require_place(path)
 
 
-def file_name(name: str) -> str:
-    """Shorten a file's name so that every file system takes it, with room for endings.
+def file_names(names: Iterable[str]) -> list[str]:
+    """Return a name for the file of each named thing, such as a run, without its ending.
 
-    File systems count bytes, not letters.
+    Characters that a file's name should not have become ``_``. Names are short enough for every
+    file system, which count bytes and not letters, with room for endings. Names that are equal to
+    an earlier one, where case does not count, get a number.
     """
-    return name.encode()[:_NAME_LENGTH].decode(errors="ignore")
+    counts: Counter[str] = Counter()
+    files = []
+    for name in names:
+        plain_name = _UNUSUAL.sub("_", name).strip("_.")
+        file = plain_name.encode()[:_NAME_LENGTH].decode(errors="ignore") or "unnamed"
+        counts[file.casefold()] += 1
+        number = counts[file.casefold()]
+        files.append(f"{file}-{number}" if number > 1 else file)
+    return files

@@ -8,9 +8,7 @@ model, and counts the requests. A *source* is who wrote a document, such as huma
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +25,7 @@ from ranktilt.cli.output import (
     check_paths,
     collection_files,
     deliver,
-    file_name,
+    file_names,
     print_result,
     with_command,
     with_sidecars,
@@ -179,14 +177,7 @@ def _run_files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
                 "-o runs/"
             )
         return [] if output == "-" else [path]
-    count_of_name: Counter[str] = Counter()
-    files = []
-    for ranker in rankers:
-        name = file_name(re.sub(r"[^\w.=@+-]+", "_", repr(ranker)).strip("_."))
-        count_of_name[name] += 1
-        number = f"-{count_of_name[name]}" if count_of_name[name] > 1 else ""
-        files.append(path / f"{name}{number}.trec")
-    return files
+    return [path / f"{name}.trec" for name in file_names(map(repr, rankers))]
 
 
 def _replayed_files(rankers: Sequence[Ranker]) -> Iterator[Path]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 
 _MOST_DIGITS = 6
@@ -33,6 +35,32 @@ def digits_apart(values: Sequence[float], limits: Sequence[float], digits: int =
 def _differ(value: float, limit: float) -> bool:
     """Return whether two numbers differ in any decimal that could be printed."""
     return rounded(value, _MOST_DIGITS) != rounded(limit, _MOST_DIGITS)
+
+
+def ends_apart(
+    ends: tuple[float, float], neutral: float, show: Callable[..., str]
+) -> tuple[str, str]:
+    """Print both ends of an interval, with decimals enough to tell them from the neutral value.
+
+    Otherwise an interval that excludes 0 could be printed as one that touches it, beside a star.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        The ends; NaN where there is no interval.
+    neutral : float
+        The neutral value; NaN if there is none.
+    show : function
+        Prints a number, with as many decimals as its argument ``digits`` says if that is given.
+    """
+    is_known = not any(map(math.isnan, (*ends, neutral)))
+    apart = [end for end in ends if is_known and _differ(end, neutral)]
+    digits, show_more = 0, show
+    while digits < _MOST_DIGITS and any(show_more(end) == show_more(neutral) for end in apart):
+        digits += 1
+        show_more = partial(show, digits=digits)
+    low, high = ends
+    return show_more(low), show_more(high)
 
 
 def signed(value: float, digits: int = 1) -> str:

@@ -22,6 +22,8 @@ from ranktilt.auditing.answer.group_standings import group_displays
 from ranktilt.auditing.answer.verdict import FindingKind, margins
 from ranktilt.auditing.effects import conflict_of
 from ranktilt.errors import counted, join_words
+from ranktilt.measures.printing import ends_apart
+from ranktilt.reporting.numbers import fixed
 from ranktilt.reporting.sentences.comparison.group_standings import display_headline
 from ranktilt.reporting.sentences.derived import leading_finding
 from ranktilt.reporting.sentences.explaining.probes import (
@@ -296,8 +298,9 @@ def _probe_summary(result: ProbeResult) -> str:
 
 def _effect_size(effect: EffectSize) -> str:
     """Print the size of a difference without its sign, which the sentence gives in words."""
-    low, high = sorted((abs(effect.low), abs(effect.high)))
-    return f"{abs(effect.g):.2f} sd [{low:.2f}, {high:.2f}]"
+    nearer, farther = sorted((abs(effect.low), abs(effect.high)))
+    low, high = ends_apart((nearer, farther), 0.0, fixed)
+    return f"{abs(effect.g):.2f} sd [{low}, {high}]"
 
 
 _SUMMARIES: dict[str, Callable[[Any], Finding]] = {

@@ -17,7 +17,7 @@ from typing import Any
 
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
-from ranktilt.measures.printing import rounded
+from ranktilt.measures.printing import digits_apart, ends_apart, rounded
 from ranktilt.measures.printing import signed as with_sign
 from ranktilt.reporting.document import Cell, Emphasis
 
@@ -34,13 +34,30 @@ def number_cell(value: float, show: Callable[[Any], str], **look: Any) -> Cell:
     return Cell(show(value), value, **look)
 
 
-def estimate_cell(estimate: Any, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
+def estimate_cell(
+    estimate: Any,
+    show: Callable[..., str],
+    mark: str = "",
+    *,
+    neutral: float = math.nan,
+    **look: Any,
+) -> Cell:
     """Make a cell of a value with its interval.
 
-    `estimate` has the fields ``value``, ``low`` and ``high``, and `show` prints each of them;
-    `mark`, such as a star, follows the value; `look` are further fields of the cell.
+    Parameters
+    ----------
+    estimate : object
+        Has the fields ``value``, ``low`` and ``high``.
+    show : function
+        Prints each of them; with a `neutral` value, it takes the number of decimals as ``digits``.
+    mark : str, optional
+        What follows the value, such as a star.
+    neutral : float, optional
+        Value that favours nobody: the ends get decimals enough to be told from it.
+    **look
+        Further fields of the cell.
     """
-    ends_text = (show(estimate.low), show(estimate.high))
+    ends_text = ends_apart((estimate.low, estimate.high), neutral, show)
     return Cell(show(estimate.value) + mark, estimate.value, ends=ends_text, **look)
 
 
@@ -84,6 +101,7 @@ def change_cell(change: Change, unshown: Emphasis = "") -> Cell:
         change,
         partial(change.amount, sign=True),
         star,
+        neutral=change.neutral,
         emphasis="strong" if change.is_shown else unshown,
     )
 
@@ -129,8 +147,8 @@ def with_commas(number: int) -> str:
 
 
 def ends(low: float, high: float, digits: int = 1) -> tuple[str, str]:
-    """Print both ends of an interval, each with its sign."""
-    return signed(low, digits), signed(high, digits)
+    """Print both ends of an interval, each with its sign, and decimals enough to tell it from 0."""
+    return ends_apart((low, high), 0.0, partial(signed, digits=digits))
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:
@@ -141,10 +159,14 @@ def interval(low: float, high: float, digits: int = 1) -> str:
 
 
 def probability(p: float) -> str:
-    """Print a p-value with its relation sign: ``= .012`` or ``< .001``."""
+    """Print a p-value with its relation sign: ``= .012`` or ``< .001``.
+
+    It has decimals enough to tell it from .05, below which a star stands: ``= .0496``.
+    """
     if math.isnan(p):
         return "undefined"
-    return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".", 1)
+    digits = digits_apart([p], [ALPHA], 3)
+    return "< .001" if p < 0.001 else f"= {rounded(p, digits)}".replace("0.", ".", 1)
 
 
 def p_value(p: float) -> str:

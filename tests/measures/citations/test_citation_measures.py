@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ranktilt.citing.inference.further_questions import interval_over_questions
 from ranktilt.measures.citations import cited_words, equal_rank, first_citation, rate, share
 from ranktilt.measures.citations.concentration import concentration
 from ranktilt.measures.citations.funnel import funnel_terms, rank_blocks, rank_rates
@@ -49,6 +50,18 @@ def test_side_that_is_never_cited_has_a_distance() -> None:
     estimate = rate.estimate(citation_rows(ROWS.replace("a first", "a -    ")))
     assert estimate.value == 0
     assert estimate.distance == pytest.approx(np.log((0.5 / 3.5) / (2.5 / 3.5)))
+
+
+def test_pages_of_a_side_that_is_never_cited_have_no_influence() -> None:
+    rows = random_world(5, questions=60)
+    rows = replace(rows, is_cited=rows.is_cited & ~rows.is_a)
+    estimate = rate.estimate(rows)
+    assert estimate.influence.sum() == pytest.approx(0)
+    assert not estimate.influence[rows.is_a].any()
+    # None of n pages is cited: Poisson's 97.5 % limit of their number is 3.69.
+    interval = interval_over_questions(rows, estimate)
+    pages, rate_b = rows.is_a.sum(), rows.is_cited[~rows.is_a].mean()
+    assert interval.high == pytest.approx(3.69 / pages / rate_b, rel=0.15)
 
 
 def test_share_without_a_pool_has_no_neutral_value() -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.request import urlopen
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -240,7 +241,9 @@ def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_
         ([], "fake: no query returned any document; is the index empty"),
         (None, r"fake: query 'q.': expected a list of \(document id, score\), got None"),
         ([("d1", 1.0), ("d2",)], r"got \('d2',\)"),
-        ([(7, 1.0)], r"got \(7, 1.0\)"),
+        ([(7.0, 1.0)], r"got \(7.0, 1.0\)"),
+        ([(True, 1.0)], r"got \(True, 1.0\)"),
+        ([(None, 1.0)], r"got \(None, 1.0\)"),
         (["d1"], "got 'd1'"),
         ([("d1", True)], r"got \('d1', True\)"),
     ],
@@ -248,6 +251,18 @@ def test_each_question_is_answered_once_as_many_at_once_as_allowed_and_failures_
 def test_answers_that_say_nothing_of_the_collection_are_refused(hits: Any, message: str) -> None:
     with pytest.raises(UserError, match=message):
         Fake(answer=lambda query, k: hits).rank(toy())
+
+
+def test_ids_of_vector_stores_may_be_numbers() -> None:
+    key = UUID(int=5)
+    docs = [
+        {"id": name, "text": f"text {name}", "source": "human"} for name in ("7", "8", str(key))
+    ]
+    collection = collection_of(docs, {"q1": "text"}, {"q1": {"7": 1}})
+    points = {"result": [{"id": 7, "score": 2.0}, {"id": str(key), "score": 1.0}], "status": "ok"}
+    for answer in ([(7, 2.0), (key, 1.0)], [(np.int64(7), 2.0), (key, 1.0)], {**points, "time": 1}):
+        run = Fake(answer=lambda query, k, answer=answer: answer, k=2).rank(collection)
+        assert run.frame()["doc_id"].to_list() == ["7", str(key)]
 
 
 INF = math.inf
@@ -533,6 +548,21 @@ class TestRepeats:
     def test_only_audits_ask_several_times(self) -> None:
         with refused("fake: only audit and rank ask an engine several times; omit repeats=2"):
             Fake(answer=self.answers(), repeats=2).rank(toy())
+
+    def test_warning_of_a_failure_names_its_repeat(self) -> None:
+        calls = Counter[str]()
+
+        def answer(query: str, k: int) -> Any:
+            calls[query] += 1
+            shards = {"total": 2, "successful": 2, "failed": 0}
+            is_second = calls["words 0"] == 2  # the engine asks again for a failed query
+            return response(timed_out=query == "words 7" and is_second, _shards=shards)
+
+        with data_warnings() as lines:
+            run = Fake(answer=answer, k=3, repeats=3, concurrency=1).rank_repeats(many(40))
+        reason = "1 of 40 queries failed and are not in the repeat (first: 'q7': timed out)"
+        assert lines == [f"fake, repeat 2: {reason}"]
+        assert ["q7" in repeat.queries for repeat in (run, *run.repeats)] == [True, False, True]
 
     def test_audit_averages_them(self) -> None:
         run = Fake(answer=self.answers(), repeats=4, concurrency=1).rank_repeats(toy())

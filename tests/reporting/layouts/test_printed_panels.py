@@ -15,7 +15,7 @@ from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Tab
 from ranktilt.reporting.layouts.cells import CellFile
 from ranktilt.reporting.layouts.layout import layouts
 from ranktilt.reporting.layouts.selection import PaperCell
-from ranktilt.reporting.layouts.tables import paper_tables
+from ranktilt.reporting.layouts.tables import _text_data, paper_tables
 from ranktilt.reporting.render.latex import render as latex_document
 from ranktilt.reporting.render.markdown import clean, guarded
 from tests.reporting.readers import TexTable, read_tex
@@ -280,6 +280,31 @@ class TestStructure:
                 r"\textbackslash{}\textbackslash{} \$y\$ \\"
             ),
         ]
+
+
+def test_texts_of_collections_with_other_sources_share_a_csv_file() -> None:
+    blocks = []
+    for name, titles in (("dai-10", ("human", "gpt")), ("dai-11", ("human", "llama", "gpt"))):
+        columns = tuple(Column(title, number=False) for title in titles)
+        row = Row(tuple(Cell(f"{title} text") for title in titles))
+        table = Table("Query: q", columns, (row,))
+        blocks.append(Panels(name=name, caption="c", layout="Layout: p.", tables=(table,)))
+    assert _text_data(blocks).rows(named=True) == [
+        {
+            "table": "dai-10",
+            "pair": "Query: q",
+            "human": "human text",
+            "gpt": "gpt text",
+            "llama": None,
+        },
+        {
+            "table": "dai-11",
+            "pair": "Query: q",
+            "human": "human text",
+            "gpt": "gpt text",
+            "llama": "llama text",
+        },
+    ]
 
 
 class TestHostile:

@@ -126,6 +126,8 @@ class ChangeTask:
     """Whether the groups are twins in both runs."""
     details: Mapping[str, float] = field(default_factory=dict)
     """Further counts of the new answer, such as its number of pairs."""
+    is_bounded: bool = True
+    """Whether both answers keep to the estimand's bounds; see `Sample`."""
     known_variance: TwoWayVariance | None = None
     """Variance of new − old, where it does not follow from `clusters`."""
 
@@ -133,6 +135,14 @@ class ChangeTask:
     def family(self) -> bytes:
         """Key of the queries that count; equal keys share resamples."""
         return self.columns.family
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest value of new − old."""
+        if not self.is_bounded:
+            return -np.inf, np.inf
+        lowest, highest = self.estimand.bounds
+        return lowest - highest, highest - lowest
 
     def variance(self) -> TwoWayVariance:
         """Return the variance of new − old over other queries and other documents."""
@@ -210,6 +220,7 @@ def contrast_task(
         neutral_values=neutral_values,
         twins=new.twins and old.twins,
         details=new.details,
+        is_bounded=new.is_bounded and old.is_bounded,
     )
 
 
@@ -275,13 +286,12 @@ def _contrast_change(task: ChangeTask, resampled_columns: Floats) -> Change:
     values, old_values = combine(resampled_columns[:2], resampled_columns[2:])
     new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()
     variance = task.variance()
-    lowest, highest = task.estimand.bounds
     difference = infer(
         values - old_values,
         new - old,
         variance=variance,
         neutral=neutral - old_neutral,
-        bounds=(lowest - highest, highest - lowest),
+        bounds=task.bounds,
     )
     growth = abs(new - neutral) - abs(old - old_neutral)
     growth_inference = infer(

@@ -115,6 +115,7 @@ def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTas
             twins=effect.twins,
             clusters=clusters_of_run,
             distinct=distinct,
+            is_bounded=effect.observed is None,
         )
         samples.append(sample)
         effects.append(effect)

@@ -181,11 +181,13 @@ def difference_spread(
     growth = abs(new.distance) - abs(old.distance)
     exchange_p = _exchanged_p(new, old, resamples=resamples, seed=seed)
     error = growth_error = two_way_p = np.nan
+    uncited_error = float(np.sqrt(new.estimate.uncited_variance + old.estimate.uncited_variance))
     if np.isfinite(value) and np.isfinite(influence).all():
         error = float(np.sqrt(two_way_variance(rows, influence)))
         # If both engines cite the same, influences cancel but for the rounding of their sums.
-        error = error if error > _EPSILON else 0.0
+        error = float(np.hypot(error, uncited_error)) if error > _EPSILON else 0.0
         growth_error = float(np.sqrt(two_way_variance(rows, growth_influence)))
+        growth_error = float(np.hypot(growth_error, uncited_error))
         two_way_p = t_p(value, error, freedom)
     p = float(np.maximum(exchange_p, two_way_p))
     wide_error = widened_error(value, error, p, freedom)
@@ -194,7 +196,8 @@ def difference_spread(
     these_low, these_high = np.nan, np.nan
     if units < FEWEST_UNITS and question_count > 1 and np.isfinite(error):
         squares = float((rows.per_question(influence) ** 2).sum())
-        error_over_questions = float(np.sqrt(squares * question_count / (question_count - 1)))
+        variance = squares * question_count / (question_count - 1) + uncited_error**2
+        error_over_questions = float(np.sqrt(variance))
         these_low, these_high = _ends(value, error_over_questions, question_count - 1)
     return DifferenceSpread(
         value=value,

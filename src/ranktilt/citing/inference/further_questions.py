@@ -58,7 +58,8 @@ def interval_over_questions(rows: CitationRows, estimate: CitationEstimate) -> Q
     count = int(has_pages.sum())
     if count < 2 or not np.isfinite(estimate.distance):
         return QuestionsInterval(low=np.nan, high=np.nan, score_low=np.nan, score_high=np.nan)
-    error = float(np.sqrt((by_question**2).sum() * count / (count - 1)))
+    variance = (by_question**2).sum() * count / (count - 1) + estimate.uncited_variance
+    error = float(np.sqrt(variance))
     low, high = estimate_interval(estimate, estimate.distance, error, freedom=count - 1)
     score_low, score_high = np.nan, np.nan
     is_few = min(estimate.citations_a, estimate.citations_b) < FEWEST_CITATIONS

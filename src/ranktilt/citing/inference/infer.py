@@ -150,7 +150,8 @@ def estimate_spread(
     exchange_p = exchanged_p(rows, estimate, resamples=resamples, seed=seed)
     error, two_way_p = np.nan, np.nan
     if np.isfinite(distance) and np.isfinite(estimate.influence).all():
-        error = float(np.sqrt(two_way_variance(rows, estimate.influence)))
+        variance = two_way_variance(rows, estimate.influence) + estimate.uncited_variance
+        error = float(np.sqrt(variance))
         two_way_p = t_p(distance, error, freedom)
     p = float(np.maximum(exchange_p, two_way_p))
     wide_error = widened_error(distance, error, p, freedom)

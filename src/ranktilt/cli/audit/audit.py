@@ -7,7 +7,6 @@ of a single source, where several sources are audited one by one, or else the wh
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +19,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import OUTPUT, START, resolve_types, verb
 from ranktilt.cli.audit.inputs import InputOptions
 from ranktilt.cli.audit.question import AuditQuestion, SequentialOptions, SourceOptions
-from ranktilt.cli.output import FILE_OR_STDOUT, PageOutput, deliver, file_name, with_command
+from ranktilt.cli.output import FILE_OR_STDOUT, PageOutput, deliver, file_names, with_command
 from ranktilt.cli.rankers import rank_with
 from ranktilt.cli.statistics_options import StatisticsOptions
 from ranktilt.data.files import write_files
@@ -236,18 +235,12 @@ def _save(result: Audit | SourceAudits, parts: Sequence[AuditedPart], folder: Pa
     table = io.BytesIO()
     result.table.write_parquet(table)
     contents = {folder / _AUDIT: result.to_json(), folder / _TABLE: table.getvalue()}
-    for part in parts:
-        runs_folder = folder / _RUNS
-        if len(parts) > 1:
-            runs_folder /= _slug(part.audit.pairs[0][1])
-        for number, run in enumerate(part.runs, start=1):
-            contents |= run.contents(runs_folder / f"{number}-{_slug(run.name)}.trec.gz")
+    folders = file_names(part.audit.pairs[0][1] for part in parts) if len(parts) > 1 else [""]
+    for part, folder_of_part in zip(parts, folders, strict=True):
+        files = file_names(run.name for run in part.runs)
+        for number, (run, file) in enumerate(zip(part.runs, files, strict=True), start=1):
+            contents |= run.contents(folder / _RUNS / folder_of_part / f"{number}-{file}.trec.gz")
     write_files(contents)
-
-
-def _slug(name: str) -> str:
-    """Return a name with ``_`` for characters that a file's name should not have."""
-    return file_name(re.sub(r"[^\w.=-]+", "_", name).strip("_"))
 
 
 def per_query_csv(result: Audit | SourceAudits) -> bytes:

@@ -377,7 +377,10 @@ class Run:
                 origin=origin,
             )
         if run_file.failed:
-            _warn_of_failures(path, run_file.failed, len(run_file.queries))
+            if run.repeats:
+                _warn_of_failed_repeats(path, run_file.failed)
+            else:
+                _warn_of_failures(path, run_file.failed, len(run_file.queries))
         if run_file.score_order is None:
             warn_of_ranks(path, frame)
         return run
@@ -837,6 +840,21 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered_count: int
     queries = counted(len(failed) + answered_count, "query", "queries")
     message = (
         f"{path}: {len(failed):,} of {queries} failed and are not in the run (first: {name!r}: "
+        f"{reason})"
+    )
+    warnings.warn(message, DataWarning, stacklevel=4)
+
+
+def _warn_of_failed_repeats(path: Path, failed: Mapping[str, str]) -> None:
+    """Warn of queries that an engine did not fully answer in some repeats.
+
+    `failed` has the reason for each of them.
+    """
+    name, reason = next(iter(failed.items()))
+    queries = counted(len(failed), "query", "queries")
+    lists = "list" if len(failed) == 1 else "lists"
+    message = (
+        f"{path}: {queries} failed in some repeats, which lack the {lists} (first: {name!r}: "
         f"{reason})"
     )
     warnings.warn(message, DataWarning, stacklevel=4)

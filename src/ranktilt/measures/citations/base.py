@@ -178,6 +178,8 @@ class CitationEstimate:
     """Number of citations of group b that count, without weights."""
     exchange: Exchange
     """The amounts that the test by exchanged labels adds up."""
+    uncited_variance: float = 0.0
+    """Variance of `distance` that no row shows, because a group has no citation that could vary."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -29,6 +29,12 @@ UNIT = "times"
 """Unit of the value."""
 _HALF_CITATION = 0.5
 """Added to citations and pages of both groups, for the error, where one group is never cited."""
+_UNCITED_VARIANCE = 1.0
+"""Variance of the logarithm of a rate without a citation.
+
+With it, the upper end of the 95 % interval of half a citation is that of Poisson's distribution for
+none, 3.69 citations: ln(3.69 / 0.5) = 2.0, which is 1.96 errors of 1.02.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,18 +71,22 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
     in_pool = rows.weight * pool
     group_a = _count_group(rows, rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
     group_b = _count_group(rows, ~rows.is_a, cited=cited, in_pool=in_pool, pool=pool)
-    distance, influence = np.nan, np.full(len(rows), np.nan)
+    distance, influence, uncited_variance = np.nan, np.full(len(rows), np.nan), 0.0
     if min(group_a.pages, group_b.pages) > 0 and max(group_a.cited, group_b.cited) > 0:
         # The error is that of a logarithm, and a rate of 0 has none. So half a citation is added to
         # both groups (Haldane, Annals of Human Genetics 20(4), 1956). It goes into the error alone;
         # the value stays what was counted.
-        added = 0.0 if min(group_a.cited, group_b.cited) > 0 else _HALF_CITATION
+        is_uncited = min(group_a.cited, group_b.cited) == 0
+        added = _HALF_CITATION if is_uncited else 0.0
+        uncited_variance = _UNCITED_VARIANCE if is_uncited else 0.0
         rate_a = (group_a.cited + added) / (group_a.pages + added)
         rate_b = (group_b.cited + added) / (group_b.pages + added)
         distance = float(np.log(rate_a / rate_b))
-        # The derivative of ln rate_a − ln rate_b by the weight of a row.
-        part_a = group_a.is_member * (cited - rate_a * in_pool) / (rate_a * group_a.pages)
-        part_b = group_b.is_member * (cited - rate_b * in_pool) / (rate_b * group_b.pages)
+        # The derivative of ln rate_a − ln rate_b by the weight of a row. Rows differ from the rate
+        # that was counted, so that those of a group sum to 0 and a group without a citation adds
+        # nothing, whichever queries hold its pages.
+        part_a = group_a.is_member * (cited - group_a.rate * in_pool) / (rate_a * group_a.pages)
+        part_b = group_b.is_member * (cited - group_b.rate * in_pool) / (rate_b * group_b.pages)
         influence = part_a - part_b
     # A group that is never cited is cited 0 times as often as the other, or the other ∞ times.
     value = _quotient(group_a.rate, group_b.rate)
@@ -95,6 +105,7 @@ def rate_ratio(rows: CitationRows, pool: Bools) -> CitationEstimate:
         citations_a=group_a.citations,
         citations_b=group_b.citations,
         exchange=Exchange(amount=cited, support=in_pool),
+        uncited_variance=uncited_variance,
     )
 
 

@@ -14,8 +14,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
+from uuid import UUID
 
 import numpy as np
 import polars as pl
@@ -239,7 +240,11 @@ class LiveEngine(TemplatedQueries):
         names = collection.queries_with_judgments["id"].to_list()
         table = self._with_larger_better(_hit_table(replies, names))
         answers = _Answers.from_table(
-            table, replies, collection, depth=min(self.k, collection.docs.height)
+            table,
+            replies,
+            collection,
+            depth=min(self.k, collection.docs.height),
+            is_repeat=self.repeats > 1,
         )
         entries = answers.hits.with_columns(score=_falling_scores(answers.hits, replies))
         run_spec = {**spec, **answers.spec}
@@ -251,9 +256,10 @@ class LiveEngine(TemplatedQueries):
             raise UserError(f"{self!r}: {no_overlap(run.ids, collection)}")
         if answers.lengths and not answers.hits.height:
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
+        asked = f"{self!r}, repeat {spec['repeat']}" if "repeat" in spec else repr(self)
         for warning in answers.warnings():
             # The place in the warning is the caller of `rank` or `rank_repeats`.
-            warnings.warn(f"{self!r}: {warning}", DataWarning, stacklevel=4)
+            warnings.warn(f"{asked}: {warning}", DataWarning, stacklevel=4)
         entries = entries.join(
             _excluded_table(excluded, collection),
             on=["number", "doc_id"],
@@ -304,6 +310,8 @@ class _Answers:
     """Reason of each query that failed, by its id."""
     depth: int
     """Number of hits that each query should have."""
+    is_repeat: bool
+    """Whether the queries were asked several times, and this is one repeat."""
 
     @classmethod
     def from_table(
@@ -313,6 +321,7 @@ class _Answers:
         collection: Collection,
         *,
         depth: int,
+        is_repeat: bool,
     ) -> _Answers:
         """Split a table of hits into documents, odd results and failures."""
         names = collection.queries_with_judgments["id"]
@@ -326,7 +335,9 @@ class _Answers:
             else:
                 lengths.append(sizes.get(reply.number, 0))
         odd = _odd_hits(table, hits)
-        return cls(hits=hits, odd=odd, lengths=lengths, failed=failed, depth=depth)
+        return cls(
+            hits=hits, odd=odd, lengths=lengths, failed=failed, depth=depth, is_repeat=is_repeat
+        )
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -344,8 +355,8 @@ class _Answers:
             name, reason = next(iter(self.failed.items()))
             queries = counted(len(self.failed) + len(self.lengths), "query", "queries")
             yield (
-                f"{len(self.failed)} of {queries} failed and are not in the run "
-                f"(first: {name!r}: {reason})"
+                f"{len(self.failed)} of {queries} failed and are not in the "
+                f"{'repeat' if self.is_repeat else 'run'} (first: {name!r}: {reason})"
             )
         for kind, description in _ODD_RESULTS.items():
             if count := self.odd[kind].height:
@@ -452,12 +463,17 @@ def read_hits(answer: Any, query: str, ranker: str) -> Hits:
 
 
 def _is_hit(value: Any) -> bool:
-    """Return whether a value is an id with a number."""
+    """Return whether a value is an id with a number.
+
+    Vector stores such as Qdrant have whole numbers or UUIDs for ids, which labels and judgments
+    hold as text.
+    """
     if not isinstance(value, list | tuple) or len(value) != 2:
         return False
     document, score = value
     is_number = isinstance(score, Real | np.number) and not isinstance(score, bool)
-    return isinstance(document, str) and is_number
+    is_id = isinstance(document, str | Integral | UUID) and not isinstance(document, bool)
+    return is_id and is_number
 
 
 def _pair(hit: Any) -> Any:

@@ -143,13 +143,20 @@ def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
 
 
 def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
-    """Return the texts of tables of texts as a frame for CSV, with a row for each query."""
+    """Return the texts of tables of texts as a frame for CSV, with a row for each query.
+
+    Collections with other sources have other columns; what a table does not have is empty.
+    """
+    panels = [(block.name, panel) for block in blocks for panel in block.tables]
+    columns = chain.from_iterable(panel.columns for _name, panel in panels)
+    titles = list(dict.fromkeys(column.title for column in columns))
     rows = []
-    for block in blocks:
-        for panel in block.tables:
-            for row in panel.rows:
-                rows.append((block.name, panel.caption, *(cell.text for cell in row)))
-    titles = [column.title for column in blocks[0].tables[0].columns]
+    for name, panel in panels:
+        for row in panel.rows:
+            texts = {
+                column.title: cell.text for column, cell in zip(panel.columns, row, strict=True)
+            }
+            rows.append((name, panel.caption, *(texts.get(title, "") for title in titles)))
     return _frame(["table", "pair", *titles], rows)
 
 

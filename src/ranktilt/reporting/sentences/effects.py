@@ -87,14 +87,15 @@ def tilt_name(tilt: Effect) -> str:
 def tilt_numbers(tilt: Effect, *limits: float) -> str:
     """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``.
 
-    The interval has digits enough to tell its ends from the limits, in the unit of `tilt.value`.
+    The interval has digits enough to tell its ends from the neutral value and the limits, in the
+    unit of `tilt.value`.
     """
     estimand = tilt.estimand
     if not tilt.has_interval:
         return estimand.answer(tilt.value)
     digits = digits_apart(
         [estimand.scale * end for end in (tilt.low, tilt.high)],
-        [estimand.scale * limit for limit in limits],
+        [estimand.scale * limit for limit in (tilt.neutral, *limits)],
         estimand.digits,
     )
     low, high = (estimand.amount(end, digits=digits) for end in (tilt.low, tilt.high))
@@ -102,11 +103,11 @@ def tilt_numbers(tilt: Effect, *limits: float) -> str:
 
 
 def signed_interval(low: float, high: float, *limits: float) -> str:
-    """Print an interval with signs, and digits enough to tell its ends from the limits.
+    """Print an interval with signs, and digits enough to tell its ends from 0 and the limits.
 
     Such as ``[+1.0, +9.0]``; all numbers are in one unit, percent or points.
     """
-    digits = digits_apart((low, high), limits)
+    digits = digits_apart((low, high), (0.0, *limits))
     return f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 

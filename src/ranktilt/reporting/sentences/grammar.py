@@ -61,10 +61,10 @@ def often_words(ratio: float) -> str:
     return f"{rounded(100 * ratio, 1 if ratio < 0.1 else 0)} % as often as"
 
 
-def ratio_words(value: float) -> str:
-    """Print a ratio with the digits that tell small ones apart."""
+def ratio_words(value: float, digits: int = 0) -> str:
+    """Print a ratio with the digits that tell small ones apart, and with at least `digits`."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞"
-    return rounded(value, 2 if value >= _FEW_DECIMALS_FROM else 3)
+    return rounded(value, max(digits, 2 if value >= _FEW_DECIMALS_FROM else 3))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -27,6 +28,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
+from ranktilt.measures.printing import digits_apart
 from ranktilt.reporting.sentences.effects import (
     cannot_vary_words,
     corrected_p_words,
@@ -168,14 +170,15 @@ def _secondary_answers(verdict: Verdict) -> str:
 def _band_sentence(verdict: Verdict) -> str:
     """Say where the answer to a question about all groups lies, compared with the random band."""
     effect, estimand = verdict.effect, verdict.effect.estimand
-    amount = estimand.amount
+    scaled = [estimand.scale * number for number in (effect.value, effect.low, effect.high)]
+    band_ends = [estimand.scale * end for end in (effect.null_low, effect.null_high)]
+    amount = partial(estimand.amount, digits=digits_apart(scaled, band_ends, estimand.digits))
     interval = ""
     if effect.has_interval:
         interval = f"95 % interval [{amount(effect.low)}, {amount(effect.high)}]"
     band = f"random band [{amount(effect.null_low)}, {amount(effect.null_high)}]"
-    numbers = filter(
-        None, (estimand.answer(effect.value), interval, band, corrected_p_words(effect))
-    )
+    p_words = corrected_p_words(effect)
+    numbers = filter(None, (f"{amount(effect.value)}{estimand.suffix}", interval, band, p_words))
     if few := too_few_words(effect):
         finding = f"inconclusive: {few}"
     elif effect.null_position == "inside":

@@ -16,7 +16,7 @@ from operator import attrgetter
 
 from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, worst_first
 from ranktilt.errors import join_words
-from ranktilt.measures.printing import rounded
+from ranktilt.measures.printing import digits_apart, rounded
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -215,7 +215,9 @@ def _interval_text(row: GateRow, check: LimitCheck) -> str:
     """Print both ends of a check's interval; a dash where it has none."""
     if math.isnan(check.low) or math.isnan(check.high):
         return DASH
-    return " … ".join(ends(check.low, check.high, _digits(row)))
+    limits = [limit for limit in (check.floor, check.ceiling) if math.isfinite(limit)]
+    digits = digits_apart([check.low, check.high], limits, _digits(row))
+    return " … ".join(ends(check.low, check.high, digits))
 
 
 def _digits(row: GateRow) -> int:

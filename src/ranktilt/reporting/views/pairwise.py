@@ -21,6 +21,7 @@ from ranktilt.auditing.pairwise.result import (
     PairwiseAudit,
 )
 from ranktilt.errors import counted, join_words
+from ranktilt.measures.printing import digits_apart, ends_apart
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -190,8 +191,13 @@ def _position_bias(outcomes: Sequence[PairOutcome]) -> Sentence:
 def _first_named(outcome: PairOutcome) -> str:
     """Say how often the answers on one kind of pairs name the document shown first."""
     first = outcome.first
-    interval = "" if isnan(first.low) else f" [{percent(first.low)}, {percent(first.high)}]"
-    return f"{percent(first.value)} % of the answers on {outcome.kind} pairs{interval}"
+    ends = [100 * first.low, 100 * first.high]
+    limits = [100 * (EVEN - MOST_POSITION_BIAS), 100 * (EVEN + MOST_POSITION_BIAS)]
+    # The interval is told from one half, and the share from what counts as a large bias.
+    low, high = ends_apart((ends[0], ends[1]), 100 * EVEN, decimal)
+    interval = "" if isnan(first.low) else f" [{low}, {high}]"
+    share = decimal(100 * first.value, digits_apart([100 * first.value], limits))
+    return f"{share} % of the answers on {outcome.kind} pairs{interval}"
 
 
 def legend(audit: PairwiseAudit) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.replay_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
+from ranktilt.measures.printing import digits_apart
 from ranktilt.rankers.llm.answers import CUT_OFF, READABLE
 from ranktilt.reporting.document import (
     Block,
@@ -177,9 +178,11 @@ def _gate_sentence(replayed: ReplayedLog) -> Sentence | None:
         calls = counted(total, "call", "calls")
         fault += ", or cannot be matched" if replayed.ambiguous else " or cannot be matched"
     verdict = "passed" if replayed.passed else "failed"
-    share = f"{failures:,} of {calls} ({100 * failures / total:.1f} %)"
+    percentage = 100 * failures / total
+    digits = digits_apart([percentage], [max_failures])
+    share = f"{failures:,} of {calls} ({percentage:.{digits}f} %)"
     return Sentence(
-        f"{verdict}: {share} {fault}; at most {max_failures:.1f} % allowed",
+        f"{verdict}: {share} {fault}; at most {max_failures:.{digits}f} % allowed",
         "good" if replayed.passed else "bad",
     )
 

@@ -403,12 +403,15 @@ def _stacked_numbers(columns: Sequence[NumberColumn]) -> NumberColumn:
 def _require_few_failures(path: Path, entries: Entries, request: RunRequest) -> None:
     """Refuse more failed responses than allowed, and a file of failed ones alone."""
     unanswered = _unanswered(entries)
-    failed, total = len(unanswered), len(unanswered) + len(entries.queries)
+    failed, noun = len(unanswered), ("query", "queries")
+    if entries.repeat_column is not None:
+        failed, noun = entries.failures, ("answer", "answers")
+    total = failed + len(entries.queries)
     if not failed:
         return
     if failed > allowed_failures(total, request.max_failures) or failed == total:
         query, fault = next(iter(unanswered.items()))
-        message = too_many_failures(failed, total, request.max_failures)
+        message = too_many_failures(failed, total, request.max_failures, noun=noun)
         line = next(iter(entries.failed_lines), None)
         raise DataError(path, f"{message} (--max-failures): {query!r}: {fault}", line=line)
 

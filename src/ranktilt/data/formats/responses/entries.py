@@ -41,6 +41,8 @@ class Entries:
     """Line of each answer."""
     failed: dict[str, str] = field(default_factory=dict)
     """What is wrong with each failed answer, by its query."""
+    failures: int = 0
+    """Number of failed answers; a query may have several, which are repeats."""
     failed_lines: list[int] = field(default_factory=list)
     """Line of each failed answer."""
     repeat_column: RepeatColumn | None = None
@@ -72,6 +74,7 @@ class Entries:
     def add_failure(self, query: Any, fault: str, line: int | None) -> None:
         """Add an answer that failed, with the reason; it has no documents."""
         self.failed[str(query)] = fault
+        self.failures += 1
         if line is not None:
             self.failed_lines.append(line)
 

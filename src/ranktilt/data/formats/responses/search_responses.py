@@ -73,7 +73,12 @@ def allowed_failures(total: int, max_failures: float) -> int:
 
 
 def too_many_failures(
-    failed: int, total: int, max_failures: float, *, tried: int | None = None
+    failed: int,
+    total: int,
+    max_failures: float,
+    *,
+    tried: int | None = None,
+    noun: tuple[str, str] = ("query", "queries"),
 ) -> str:
     """Say that more queries failed than allowed.
 
@@ -87,8 +92,10 @@ def too_many_failures(
         Percentage of queries that may fail.
     tried : int, optional
         Number of queries that were tried; by default all.
+    noun : (str, str), optional
+        Noun for what failed, and its plural: answers, where queries have several.
     """
-    queries = counted(total if tried is None else tried, "query", "queries")
+    queries = counted(total if tried is None else tried, *noun)
     allowed = allowed_failures(total, max_failures)
     return (
         f"{failed:,} of {queries} failed, "

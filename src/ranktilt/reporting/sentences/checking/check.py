@@ -17,6 +17,7 @@ from ranktilt.data.faults.faults import LENGTH, FaultRow
 from ranktilt.errors import counted
 from ranktilt.explaining.check_result import CheckResult
 from ranktilt.measures.margin import margin_words
+from ranktilt.measures.printing import digits_apart
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.findings import command_rows, without_output
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
@@ -79,8 +80,9 @@ def _fault_name(check: CheckResult, row: FaultRow) -> str:
 
 def instrument_sentence(row: InstrumentRow) -> str:
     """Say how often an audit names a side where a coin decided who wrote what."""
-    shares = (row.sides_named / row.tosses, row.low, row.high)
-    share, low, high = (f"{100 * number:.1f}" for number in shares)
+    shares = [100 * row.sides_named / row.tosses, 100 * row.low, 100 * row.high]
+    digits = digits_apart(shares[1:], [100 * CHANCE])
+    share, low, high = (f"{number:.{digits}f}" for number in shares)
     audits = share_of_all(row.sides_named, row.tosses, "audit", "audits")
     favour = singular_or_plural(row.sides_named, "favours", "favour")
     expected = f"at most {100 * CHANCE:g} % are expected"

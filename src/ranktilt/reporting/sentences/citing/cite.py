@@ -24,8 +24,9 @@ from ranktilt.citing.inference.further_questions import FEWEST_CITATIONS
 from ranktilt.citing.inference.infer import FEWEST_UNITS
 from ranktilt.citing.result import CitationAudit
 from ranktilt.errors import counted, join_words
-from ranktilt.measures.printing import rounded, signed
+from ranktilt.measures.printing import ends_apart, rounded, signed
 from ranktilt.reporting.document import NextCommand
+from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.grammar import often_words, ratio_words
 
@@ -93,7 +94,7 @@ def verdict_sentence(audit: CitationAudit, effect: CitationEffect) -> str:
 def _size_sentence(effect: CitationEffect) -> str:
     """Say how often each side is cited, with the interval."""
     if effect.scale == "share":
-        interval = _interval(effect.low, effect.high, digits=1)
+        interval = _share_interval(effect)
         return (
             f"{effect.a} pages get {rounded(effect.value, 1)} % {interval} of "
             f"{_share_noun(effect)}{_as_labelled(effect)}; {rounded(effect.neutral, 1)} % would "
@@ -270,12 +271,16 @@ def citing_steps(audit: CitationAudit) -> Iterator[NextCommand]:
 
 def _ratio_interval(low: float, high: float) -> str:
     """Print the interval of a ratio; empty where there is none."""
-    return "" if isnan(low) else f"[{ratio_words(low)}, {ratio_words(high)}]"
+    if isnan(low):
+        return ""
+    return f"[{', '.join(ends_apart((low, high), 1.0, ratio_words))}]"
 
 
-def _interval(low: float, high: float, *, digits: int) -> str:
-    """Print an interval with so many decimals; empty where there is none."""
-    return "" if isnan(low) else f"[{rounded(low, digits)}, {rounded(high, digits)}]"
+def _share_interval(effect: CitationEffect) -> str:
+    """Print the interval of a share in percent; empty where there is none."""
+    if isnan(effect.low):
+        return ""
+    return f"[{', '.join(ends_apart((effect.low, effect.high), effect.neutral, rounded))}]"
 
 
 def units_of(audit: CitationAudit) -> str:
@@ -297,4 +302,4 @@ def units_word(unit: str) -> str:
 
 def p_words(p: float) -> str:
     """Print a p-value without the 0 before its point: ``.031``."""
-    return "< .001" if p < 0.001 else rounded(p, 3).removeprefix("0")
+    return probability(p).removeprefix("= ")

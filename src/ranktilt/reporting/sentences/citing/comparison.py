@@ -23,7 +23,7 @@ from ranktilt.citing.comparison.result import (
 )
 from ranktilt.citing.inference.infer import FEWEST_UNITS
 from ranktilt.errors import counted
-from ranktilt.measures.printing import rounded, signed
+from ranktilt.measures.printing import ends_apart, rounded, signed
 from ranktilt.reporting.document import NextCommand
 from ranktilt.reporting.sentences.citing.cite import (
     POOL_WORDS,
@@ -123,12 +123,14 @@ def _ratio_words_of_both(change: CitationChange, low: float, high: float) -> str
 
 def _ratio_interval(low: float, high: float) -> str:
     """Print the interval of a ratio after its value; empty where there is none."""
-    return "" if isnan(low) else f" [{ratio_words(low)}, {ratio_words(high)}]"
+    if isnan(low):
+        return ""
+    return f" [{', '.join(ends_apart((low, high), 1.0, ratio_words))}]"
 
 
 def _point_interval(low: float, high: float) -> str:
     """Print the interval of points after their value; empty where there is none."""
-    return "" if isnan(low) else f" [{signed(low)}, {signed(high)}]"
+    return "" if isnan(low) else f" [{', '.join(ends_apart((low, high), 0.0, signed))}]"
 
 
 def _growth_words(comparison: CitationComparison, change: CitationChange) -> str:

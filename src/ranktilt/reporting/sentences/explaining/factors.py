@@ -27,7 +27,8 @@ from ranktilt.explaining.factors.result import (
     SourceEffect,
 )
 from ranktilt.generation.versions.design import HIGH
-from ranktilt.measures.printing import rounded, signed
+from ranktilt.measures.printing import ends_apart, signed
+from ranktilt.reporting.numbers import decimal
 from ranktilt.reporting.sentences.explaining.treatments import is_named_by_level, treatment
 from ranktilt.reporting.sentences.findings import (
     Finding,
@@ -337,8 +338,9 @@ def _size(effect: FactorEffect | SourceEffect) -> str:
     size_and_ends = (effect.value, effect.low, effect.high)
     if effect.value < 0:
         size_and_ends = (-effect.value, -effect.high, -effect.low)
-    value, low, high = (rounded(number).replace("-", "−") for number in size_and_ends)
-    return f"{value} {UNITS[effect.estimand].unit} [{low}, {high}]"
+    value, *ends = size_and_ends
+    low, high = ends_apart((ends[0], ends[1]), 0.0, decimal)
+    return f"{decimal(value)} {UNITS[effect.estimand].unit} [{low}, {high}]"
 
 
 def _not_shown_clause(effects: FactorEffects, rows: Sequence[FactorEffect]) -> str:

@@ -22,6 +22,8 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.probes import GapAttributed, TheoremChecked
 from ranktilt.errors import counted, join_words
 from ranktilt.explaining.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
+from ranktilt.measures.printing import ends_apart
+from ranktilt.reporting.numbers import always_signed
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes import note_sentences
 
@@ -68,7 +70,8 @@ def effect_sentence(reference: str, effect: EffectSize) -> str:
     )
     if np.isnan(effect.g):
         return f"{effect.source}: {means}"
-    interval = f"g = {effect.g:+.2f} [{effect.low:+.2f}, {effect.high:+.2f}]".replace("-", "−")
+    low, high = ends_apart((effect.low, effect.high), 0.0, always_signed)
+    interval = f"g = {always_signed(effect.g)} [{low}, {high}]"
     pairs = counted(effect.pairs, "pair", "pairs")
     caution = "" if effect.is_shown else "; no difference is shown"
     return f"{effect.source}: {means}, {interval} over {pairs}{caution}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 
 from ranktilt.errors import counted, join_words
@@ -24,8 +25,8 @@ from ranktilt.explaining.properties.result import (
     Outcome,
     Reason,
 )
-from ranktilt.measures.printing import rounded
-from ranktilt.reporting.numbers import with_commas
+from ranktilt.measures.printing import ends_apart, rounded
+from ranktilt.reporting.numbers import decimal, with_commas
 from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.grammar import share_of_all, singular_or_plural
 
@@ -317,7 +318,7 @@ def _sizes(value: float, low: float, high: float) -> tuple[float, float, float]:
 
 def _size_words(gap: ExplainedGap, value: float, low: float, high: float) -> str:
     """Print a number with its interval: ``0.529 sd [0.435, 0.630]``."""
-    ends = [rounded(end, DIGITS[gap.outcome]).replace("-", "−") for end in (low, high)]
+    ends = ends_apart((low, high), 0.0, partial(decimal, digits=DIGITS[gap.outcome]))
     return f"{_number(gap, value)} [{', '.join(ends)}]"
 
 

@@ -9,10 +9,11 @@ of two sources.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import isnan
 
 from ranktilt.judging.records import Calibration, Estimate, UnsureTilt
-from ranktilt.measures.printing import rounded, signed
+from ranktilt.measures.printing import ends_apart, rounded, signed
 from ranktilt.reporting.numbers import probability
 from ranktilt.reporting.sentences.findings import Finding
 from ranktilt.reporting.tones import Tone
@@ -84,7 +85,8 @@ def unsure_sentence(judge: str, tilt: UnsureTilt) -> str:
     """
     difference = f"{signed(tilt.difference.value, 2)} grades"
     if not isnan(tilt.difference.low):
-        ends = (signed(end, 2) for end in (tilt.difference.low, tilt.difference.high))
+        interval_ends = tilt.difference.low, tilt.difference.high
+        ends = ends_apart(interval_ends, 0.0, partial(signed, digits=2))
         difference = f"{difference} [{', '.join(ends)}]"
     name = "grade gap of twins" if tilt.is_of_twins else "grade gap beyond humans"
     # The bracket stays open for a corrected p.

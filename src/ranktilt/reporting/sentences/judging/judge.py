@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from math import isnan
 from typing import Any
@@ -32,7 +33,8 @@ from ranktilt.judging.records import (
     Weakness,
 )
 from ranktilt.judging.result import JudgeAudit
-from ranktilt.measures.printing import rounded, signed
+from ranktilt.measures.printing import ends_apart, rounded, signed
+from ranktilt.reporting.numbers import fixed
 from ranktilt.reporting.sentences.effects import cannot_vary_words, effect_words
 from ranktilt.reporting.sentences.findings import Finding, first_finding, sort_findings
 from ranktilt.reporting.sentences.grammar import singular_or_plural
@@ -289,9 +291,10 @@ def preference_sentence(preference: FamilyPreference) -> str:
 def weakness_sentence(weakness: Weakness) -> str:
     """Say by how much an edit of passages of grade 0 raises a judge's grades."""
     edit = weakness.edit
+    low, high = ends_apart((edit.low, edit.high), 0.0, fixed)
     return (
         f"{weakness.judge} is fooled by {edit.probe}: it grades passages of grade 0 "
-        f"{edit.gap:.2f} higher [{edit.low:.2f}, {edit.high:.2f}]"
+        f"{edit.gap:.2f} higher [{low}, {high}]"
     )
 
 
@@ -338,7 +341,8 @@ def _slope_interval(doses: LengthDoses) -> str:
     """Print the interval of the slope after its value; empty where there is none."""
     if isnan(doses.low):
         return ""
-    return f" [{signed(doses.low, 2)}, {signed(doses.high, 2)}]"
+    low, high = ends_apart((doses.low, doses.high), 0.0, partial(signed, digits=2))
+    return f" [{low}, {high}]"
 
 
 def _tilt_sentences(audit: JudgeAudit) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ranktilt.data.faults.faults import percent
 from ranktilt.data.notes.probes import (
@@ -35,6 +36,8 @@ from ranktilt.data.notes.probes import (
     ValuesShown,
 )
 from ranktilt.errors import counted, join_words
+from ranktilt.measures.printing import ends_apart
+from ranktilt.reporting.numbers import always_signed, fixed
 from ranktilt.reporting.sentences.grammar import singular_or_plural
 from ranktilt.reporting.sentences.notes.base import note_words
 
@@ -94,10 +97,11 @@ def _directions_concentrated(note: DirectionsConcentrated) -> str:
         comparative = "less"
     shares = f"{100 * note.share:.1f} % against {100 * note.reference_share:.1f} %"
     difference = 100 * note.share - 100 * note.reference_share
-    interval = f"{difference:+.2f} points [{100 * note.low:+.2f}, {100 * note.high:+.2f}]"
+    low, high = ends_apart((100 * note.low, 100 * note.high), 0.0, always_signed)
+    interval = f"{always_signed(difference)} points [{low}, {high}]"
     return (
         f"{note.source}: embeddings are {comparative} concentrated than {note.reference} ones; the "
-        f"largest tenth of the directions holds {shares}, {interval.replace('-', '−')} over "
+        f"largest tenth of the directions holds {shares}, {interval} over "
         f"{counted(note.pairs, 'pair', 'pairs')}"
     )
 
@@ -154,8 +158,14 @@ def _gap_attributed(note: GapAttributed) -> str:
 
 def _gap_size(note: GapAttributed) -> str:
     """Write the size of a gap, whose direction the sentence says: ``0.273 sd [0.137, 0.409]``."""
-    low, high = sorted((abs(note.low), abs(note.high)))
-    return f"{abs(note.gap):.3f} sd [{low:.3f}, {high:.3f}]"
+    return f"{abs(note.gap):.3f} sd {_unsigned_interval(note.low, note.high)}"
+
+
+def _unsigned_interval(low: float, high: float) -> str:
+    """Print an interval that excludes 0 without signs: the sentence says the direction."""
+    nearer, farther = sorted((abs(low), abs(high)))
+    ends = ends_apart((nearer, farther), 0.0, partial(fixed, digits=3))
+    return f"[{', '.join(ends)}]"
 
 
 def _unexamined(properties: Sequence[str]) -> Iterator[str]:
@@ -280,12 +290,11 @@ def _easier(note: TheoremChecked) -> str:
             f"The retriever's model is not shown to find {note.source} texts easier or harder to "
             f"predict than their originals: {value} nats per token {ends}"
         )
-    # The sentence says the direction, so the numbers have no sign.
-    low, high = sorted((abs(note.low), abs(note.high)))
     easier = "easier" if note.conclusion == "yes" else "harder"
     return (
         f"The retriever's model finds {note.source} texts {easier} to predict than their "
-        f"originals, by {abs(note.value):.3f} nats per token [{low:.3f}, {high:.3f}]"
+        f"originals, by {abs(note.value):.3f} nats per token "
+        f"{_unsigned_interval(note.low, note.high)}"
     )
 
 

@@ -25,6 +25,7 @@ from ranktilt.auditing.query_groups.result import (
 )
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted
+from ranktilt.measures.printing import ends_apart
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -186,8 +187,9 @@ def _heading(audit: Audit, answer: GroupAnswer) -> str:
 def _answer_cell(row: _GroupRow) -> Cell:
     """Return the cell of an answer with its interval, in the colour of the favoured side."""
     effect = row.answer.effect
-    amount = effect.estimand.amount
-    ends = (amount(effect.low), amount(effect.high)) if effect.has_interval else None
+    ends = None
+    if effect.has_interval:
+        ends = ends_apart((effect.low, effect.high), effect.neutral, effect.estimand.amount)
     tone = VERDICT_TONES[effect.favours] if effect.favours else ""
     return Cell(effect.estimand.answer(effect.value), effect.value, tone, ends=ends)
 

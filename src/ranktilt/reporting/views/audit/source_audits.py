@@ -285,7 +285,8 @@ def _tilt_table(audits: SourceAudits) -> Table:
 
 def _tilt_cell(row: _SourceRow) -> Cell:
     """Return the cell of Relative Δ with its interval and its star."""
-    return estimate_cell(row.effect, signed, significance_star(row.effect))
+    effect = row.effect
+    return estimate_cell(effect, signed, significance_star(effect), neutral=effect.neutral)
 
 
 def _tilt_rows(audits: SourceAudits) -> Iterator[_SourceRow]:

@@ -57,6 +57,7 @@ from ranktilt.reporting.numbers import (
 )
 from ranktilt.reporting.sentences.answers import basis_words
 from ranktilt.reporting.sentences.controls import control_change, control_meaning
+from ranktilt.reporting.sentences.effects import interval_words
 from ranktilt.reporting.sentences.verdicts import (
     INTERVAL_CAUTION,
     sides_legend,
@@ -151,7 +152,8 @@ def _tilt_cell(tilt: Effect, margin: float) -> Cell:
     """
     verdict = tilt.verdict(margin)
     tone = VERDICT_TONES[verdict] if verdict in ("a", "b") else ""
-    return estimate_cell(tilt, signed, significance_star(tilt), tone=tone)
+    star = significance_star(tilt)
+    return estimate_cell(tilt, signed, star, neutral=tilt.neutral, tone=tone)
 
 
 def _answer_cell(effect: Effect) -> Cell:
@@ -162,8 +164,7 @@ def _answer_cell(effect: Effect) -> Cell:
 
 def _interval_text(effect: Effect) -> str:
     """Print the interval of an answer in the answer's unit; a dash where it has none."""
-    amount = effect.estimand.amount
-    return f"[{amount(effect.low)}, {amount(effect.high)}]" if effect.has_interval else DASH
+    return interval_words(effect) or DASH
 
 
 def _as_labelled_text(effect: Effect) -> str:

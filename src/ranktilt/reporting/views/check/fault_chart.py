@@ -14,6 +14,7 @@ from ranktilt.auditing.checks.instrument import CHANCE, InstrumentRow
 from ranktilt.data.faults.check_limits import CheckLimits
 from ranktilt.data.faults.faults import LENGTH, FaultRow, Verdict
 from ranktilt.explaining.check_result import CheckResult
+from ranktilt.measures.printing import digits_apart
 from ranktilt.reporting.interval_chart import (
     MOST_ROWS,
     IntervalChart,
@@ -110,9 +111,11 @@ def _fault_row(check: CheckResult, fault: FaultRow) -> IntervalRow:
 def _instrument_row(row: InstrumentRow) -> IntervalRow:
     """Return the row of how often audits of one ranker favour a side although a coin drew them."""
     share, low, high = 100 * row.sides_named / row.tosses, 100 * row.low, 100 * row.high
+    digits = digits_apart([low, high], [100 * CHANCE])
+    ends = f"[{low:.{digits}f}, {high:.{digits}f}]"
     reading = IntervalReading(
         mark=IntervalMark(value=share, low=low, high=high),
-        text=f"{share:.1f} % [{low:.1f}, {high:.1f}], {row.sides_named} of {row.tosses}",
+        text=f"{share:.1f} % {ends}, {row.sides_named} of {row.tosses}",
         tone="good" if row.is_calibrated else "bad",
         neutral=math.nan,
         band=(0.0, 100 * CHANCE),

@@ -12,6 +12,7 @@ from operator import attrgetter
 import numpy as np
 
 from ranktilt.explaining.base import EffectSize
+from ranktilt.measures.printing import ends_apart
 from ranktilt.reporting.document import (
     Audience,
     Cell,
@@ -53,7 +54,7 @@ def _effect_cell(effect: EffectSize) -> Cell:
     """Return the cell of an effect size with its interval; a dash where it is undefined."""
     if np.isnan(effect.g):
         return Cell(DASH, effect.g)
-    ends = (always_signed(effect.low), always_signed(effect.high))
+    ends = ends_apart((effect.low, effect.high), 0.0, always_signed)
     return Cell(always_signed(effect.g), effect.g, ends=ends)
 
 

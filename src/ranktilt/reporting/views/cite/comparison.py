@@ -131,7 +131,9 @@ def _engine_cell(change: CitationChange, field: str) -> Cell:
 
 def _change_cell(change: CitationChange) -> Cell:
     """Return the cell of a change with its interval: how many times, or points."""
-    return estimate_cell(change, ratio_words if change.scale == "log ratio" else signed)
+    if change.scale == "log ratio":
+        return estimate_cell(change, ratio_words, neutral=1.0)
+    return estimate_cell(change, signed, neutral=0.0)
 
 
 _OVERLAP_COLUMNS: tuple[ColumnSpec, ...] = (

@@ -122,7 +122,7 @@ def _pair_words(effect: ContextEffect) -> str:
 
 def _share_cell(effect: ContextEffect) -> Cell:
     """Return the cell of the share of the first document, in percent with its interval."""
-    return estimate_cell(effect, decimal)
+    return estimate_cell(effect, decimal, neutral=EVEN)
 
 
 def _only_counts(effect: ContextEffect) -> str:

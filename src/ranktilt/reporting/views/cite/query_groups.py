@@ -18,6 +18,7 @@ from operator import attrgetter
 from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.result import CitationAudit, CitationBreakdown, CitationGroupAnswer
 from ranktilt.errors import counted
+from ranktilt.measures.printing import ends_apart
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -183,7 +184,9 @@ def _answer_cell(answer: CitationGroupAnswer) -> Cell:
     """Return the cell of an answer with its interval: a ratio, or a share in percent."""
     estimate = _printed_estimate(answer.effect)
     show = decimal if answer.effect.scale == "share" else ratio_words
-    ends = None if isnan(estimate.low) else (show(estimate.low), show(estimate.high))
+    ends = None
+    if not isnan(estimate.low):
+        ends = ends_apart((estimate.low, estimate.high), answer.effect.neutral, show)
     return Cell(show(estimate.value), estimate.value, ends=ends)
 
 

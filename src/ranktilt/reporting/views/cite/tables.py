@@ -109,7 +109,7 @@ def _rate_percent(rate: float) -> str:
 def _effect_cell(effect: CitationEffect) -> Cell:
     """Return the cell of a ratio or of a share in percent, with its interval."""
     show = decimal if effect.scale == "share" else ratio_words
-    return estimate_cell(effect, show)
+    return estimate_cell(effect, show, neutral=effect.neutral)
 
 
 def _as_labelled_cell(effect: CitationEffect) -> Cell:

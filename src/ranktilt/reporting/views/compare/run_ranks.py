@@ -221,7 +221,7 @@ def _difference_cells(rank: RankedRun, difference: RunDifference) -> tuple[Cell,
     return (
         Cell(difference.higher),
         Cell(difference.lower),
-        estimate_cell(difference, amount, emphasis=emphasis),
+        estimate_cell(difference, amount, neutral=0.0, emphasis=emphasis),
         number_cell(difference.p_corrected, p_value),
     )
 

@@ -321,6 +321,7 @@ def _tilt_values(tilts: Sequence[Effect]) -> list[Cell]:
             tilt,
             tilt.estimand.amount,
             significance_star(tilt),
+            neutral=tilt.neutral,
             emphasis="strong" if tilt.favours else "",
         )
         for tilt in tilts

@@ -232,7 +232,9 @@ def _tilt_row(
     name = run if has_several_seeds else ranker_names.get(run, run)
     cells = dict.fromkeys(measures, Cell(""))
     for tilt in tilts:
-        cells[tilt.measure] = estimate_cell(tilt, signed, significance_star(tilt))
+        cells[tilt.measure] = estimate_cell(
+            tilt, signed, significance_star(tilt), neutral=tilt.neutral
+        )
     return Row((Cell(name), *cells.values()), rule=True)
 
 

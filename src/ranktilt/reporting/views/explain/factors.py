@@ -173,8 +173,8 @@ def _effect_cell(
         return Cell("–")
     show = partial(signed, digits=UNITS[estimand].digits)
     if effect.is_shown:
-        return estimate_cell(effect, show, "*", emphasis="strong")
-    return estimate_cell(effect, show)
+        return estimate_cell(effect, show, "*", neutral=0.0, emphasis="strong")
+    return estimate_cell(effect, show, neutral=0.0)
 
 
 def _first_figure(effects: FactorEffects) -> Iterator[IntervalChart]:
@@ -274,7 +274,7 @@ def _source_cell(
     effect = effect_of.get((row.ranker, row.question, estimand))
     if effect is None:
         return Cell("–")
-    return estimate_cell(effect, partial(signed, digits=UNITS[estimand].digits))
+    return estimate_cell(effect, partial(signed, digits=UNITS[estimand].digits), neutral=0.0)
 
 
 def _question_words(row: SourceEffect) -> str:

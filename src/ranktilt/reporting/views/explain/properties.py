@@ -313,8 +313,8 @@ def _estimate_cell(outcome: Outcome, line: PartLine) -> Cell:
         return Cell(DASH)
     show = partial(signed, digits=DIGITS[outcome])
     if estimate.is_shown:
-        return estimate_cell(estimate, show, "*", emphasis="strong")
-    return estimate_cell(estimate, show)
+        return estimate_cell(estimate, show, "*", neutral=0.0, emphasis="strong")
+    return estimate_cell(estimate, show, neutral=0.0)
 
 
 def _p_cell(line: PartLine) -> Cell:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ranktilt.errors import counted, join_words
 from ranktilt.generation.versions.checks import FAILED, SMALL, FactorCheck, ManipulationChecks
+from ranktilt.measures.printing import ends_apart
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -131,5 +132,5 @@ def _effect_cell(row: FactorCheck) -> Cell:
     if isnan(row.g):
         return Cell(DASH)
     emphasis: Emphasis = "strong" if row.verdict == FAILED else ""
-    ends = (always_signed(row.low), always_signed(row.high))
+    ends = ends_apart((row.low, row.high), 0.0, always_signed)
     return number_cell(row.g, always_signed, ends=ends, emphasis=emphasis)

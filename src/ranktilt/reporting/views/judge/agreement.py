@@ -142,7 +142,7 @@ def _standing_table(audit: JudgeAudit) -> Table:
         # The comparison is best − judge; the column is judge − best.
         difference = Estimate(-comparison.difference, -comparison.high, -comparison.low)
         star = "*" if comparison.is_shown else ""
-        return estimate_cell(difference, partial(signed, digits=2), star)
+        return estimate_cell(difference, partial(signed, digits=2), star, neutral=0.0)
 
     def p_cell(standing: JudgeStanding) -> Cell:
         comparison = comparisons.get(_standing_key(standing))
@@ -209,7 +209,8 @@ def _comparison_table(audit: JudgeAudit) -> Table:
 def _comparison_cell(row: JudgeComparison) -> Cell:
     """Return the cell of the difference of two judges, with a star if corrected p is below .05."""
     difference = Estimate(row.difference, row.low, row.high)
-    return estimate_cell(difference, partial(signed, digits=2), "*" if row.is_shown else "")
+    star = "*" if row.is_shown else ""
+    return estimate_cell(difference, partial(signed, digits=2), star, neutral=0.0)
 
 
 def agreement_section(audit: JudgeAudit) -> Iterator[Section]:
@@ -315,7 +316,7 @@ def _raised_cell(weakness: Weakness) -> Cell:
     """Return the cell of the mean difference that an edit makes to the grade."""
     edit = weakness.edit
     gap = Estimate(edit.gap, edit.low, edit.high)
-    return estimate_cell(gap, partial(signed, digits=2))
+    return estimate_cell(gap, partial(signed, digits=2), neutral=0.0)
 
 
 def _coefficient_columns() -> list[ColumnSpec]:

@@ -106,7 +106,8 @@ def _mean_grade(dose: DoseGrade) -> Estimate:
 def _slope_cell(doses: LengthDoses) -> Cell:
     """Return the cell of how many grades a doubling of the length adds, with a star if shown."""
     slope = Estimate(doses.slope, doses.low, doses.high)
-    return estimate_cell(slope, partial(signed, digits=2), "*" if doses.is_shown else "")
+    star = "*" if doses.is_shown else ""
+    return estimate_cell(slope, partial(signed, digits=2), star, neutral=0.0)
 
 
 def _charts(audit: JudgeAudit) -> Iterator[IntervalChart]:
