@@ -161,8 +161,17 @@ def test_without_a_pool_nothing_is_tested(tmp_path: Path) -> None:
     assert audit.primary[0].question == "share"
     assert audit.primary[0].verdict(audit.margin) == "inconclusive"
     assert "NoPool" in {note.kind for note in audit.notes}
+    assert "% of citations, and" in audit.headline
     with pytest.raises(UserError, match="a share of citations alone favours nobody"):
         gate_citations(audit)
+
+
+def test_share_of_two_groups_is_not_of_all_citations(tmp_path: Path) -> None:
+    answers = write_answers(tmp_path, preference=2.5, consulted=False)
+    labels = (tmp_path / "pages.csv").read_text("utf-8").splitlines()
+    (tmp_path / "some.csv").write_text("\n".join(labels[: 3 * DOMAINS // 2]) + "\n", "utf-8")
+    audit = cite(answers, f"{tmp_path}/some.csv:id=url", resamples=199)
+    assert "% of the citations of ai and human pages, and" in audit.headline
 
 
 def test_repeats_count_as_one_answer(tmp_path: Path) -> None:

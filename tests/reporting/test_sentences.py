@@ -5,12 +5,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from ranktilt import table
+import ranktilt as rt
+from ranktilt import Run, table
 from ranktilt.data.artifact import Result
 from ranktilt.data.notes.probes import GapAttributed
+from ranktilt.measures.base import estimand
 from ranktilt.reporting.sentences import derived
+from ranktilt.reporting.sentences.answers import basis_words
 from ranktilt.reporting.sentences.explaining.probes import attribution_meaning
 from ranktilt.reporting.sentences.notes import note_sentence
 from ranktilt.reporting.sentences.verdicts import verdict_sentence
@@ -106,3 +110,21 @@ def test_no_property_of_retrieved_twins_is_named() -> None:
     gap = gap_attributed(is_of_retrieved=True)
     assert "words" not in note_sentence(gap)
     assert "Name the ranker (-r) instead of its run" in attribution_meaning([gap])
+
+
+@pytest.mark.parametrize("third", ["forum", None])
+def test_share_of_two_groups_is_not_of_all_results(third: str | None, tmp_path: Path) -> None:
+    # One shop, one blog and two other results are in the first four of eight ranks.
+    kinds = ["shop", "blog", third, third, "shop", "shop", third, third]
+    labels = [f"d{rank},{kind}" for rank, kind in enumerate(kinds) if kind is not None]
+    (tmp_path / "labels.csv").write_text("doc_id,source\n" + "\n".join(labels) + "\n", "utf-8")
+    entries = [(f"q{query}", f"d{rank}", -float(rank)) for query in range(12) for rank in range(8)]
+    run = Run.from_frame(pl.DataFrame(entries, ["query_id", "doc_id", "score"], orient="row"))
+    collection = rt.labelled(tmp_path / "labels.csv", [run])
+    audit = rt.audit(collection, run, ["Share@4"], pairs=[("shop", "blog")], resamples=100)
+    assert (
+        "50.0 % of shop and blog documents in the first 4 ranks are shop ones, and 75.0 % of "
+        "those among the candidates"
+    ) in audit.verdict(run.name).sentence
+    basis = basis_words(estimand("Share@4"), audit.verdict(run.name).effect)
+    assert basis.startswith("share of shop among shop and blog in the first 4 ranks")

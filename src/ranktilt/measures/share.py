@@ -100,16 +100,22 @@ class ShareOfFirstRanks(GroupEstimand):
         return np.nan_to_num(top_share - list_share) / 2
 
     def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
-        """Return the mean share of each group in the whole lists, as ``even_a`` and ``even_b``."""
+        """Return the mean share of each group in the whole lists, as ``even_a`` and ``even_b``.
+
+        These are shares of both groups' documents. ``neither`` is the mean share of the lists that
+        other documents hold, of a third group or without a label.
+        """
         is_known = ~np.isnan(self.contrast(ranking, first, second))
         if not is_known.any():
-            return {"even_a": np.nan, "even_b": np.nan}
+            return {"even_a": np.nan, "even_b": np.nan, "neither": np.nan}
         query_count = len(is_known)
+        size = np.bincount(ranking.query, minlength=query_count)[is_known]
         size_a = np.bincount(ranking.query, weights=first, minlength=query_count)[is_known]
         size_b = np.bincount(ranking.query, weights=second, minlength=query_count)[is_known]
         return {
             "even_a": float(np.mean(size_a / (size_a + size_b))),
             "even_b": float(np.mean(size_b / (size_a + size_b))),
+            "neither": float(np.mean((size - size_a - size_b) / size)),
         }
 
 

@@ -409,9 +409,7 @@ def _complete(
                 score += counts[index] * weights[starts[term] + rank]
         if query.is_rounded:
             score = np.float64(np.float32(score))
-        number = np.int64(score * levels[_SCALE])
-        if number >= _BINS:
-            number = np.int64(_BINS - 1)
+        number = min(np.int64(score * levels[_SCALE]), _BINS - 1)
         if score >= levels[_LEAST] and number >= tally[_LOWEST]:
             candidates[tally[_TAKEN]] = row
             candidate_scores[tally[_TAKEN]] = score

@@ -46,7 +46,7 @@ _HALF_A_POINT = 0.5
 _DIGITS = range(1, 4)
 """Decimals that a printed mean may have."""
 _VISIBLE = 0.0005
-"""Smallest neutral value that is printed, 0.05 %; a smaller one would be printed as 0."""
+"""Smallest share that is told, 0.05 %; a smaller one would be printed as 0."""
 
 
 @singledispatch
@@ -138,20 +138,32 @@ def _share(estimand: ShareOfFirstRanks, effect: Effect, noun: str) -> str:
     # The share of the list is computed from rounded numbers, so that the two printed shares differ
     # by exactly the printed answer. Rounded by itself, it may be off by one in the last digit.
     list_share = float(rounded(first_share)) - float(rounded(100 * effect.value))
+    first_ranks = first_ranks_words(_cutoff(estimand))
+    if _has_others(effect):  # both shares are of the two groups' documents, not of all results
+        are, ones, those = ("is", "text", "that") if noun == "text" else ("are", "ones", "those")
+        return (
+            f"{rounded(first_share)} % of {effect.a} and {effect.b} {noun} in the {first_ranks} "
+            f"{are} {effect.a} {ones}, and {rounded(list_share)} % of {those} among the candidates"
+        )
     fills, makes_up = ("fills", "makes up") if noun == "text" else ("fill", "make up")
     return (
-        f"{effect.a} {noun} {fills} {rounded(first_share)} % of the "
-        f"{first_ranks_words(_cutoff(estimand))} and {makes_up} {rounded(list_share)} % of the "
-        "candidates"
+        f"{effect.a} {noun} {fills} {rounded(first_share)} % of the {first_ranks} and {makes_up} "
+        f"{rounded(list_share)} % of the candidates"
     )
+
+
+def _has_others(effect: Effect) -> bool:
+    """Whether the lists hold documents of a third group, or without a label."""
+    return effect.details.get("neither", 0.0) >= _VISIBLE
 
 
 @basis_words.register
 def _share_basis(estimand: ShareOfFirstRanks, effect: Effect) -> str:
     """Say that the answer is a difference of two shares, and give the number of queries."""
+    of_both = f" among {effect.a} and {effect.b}" if _has_others(effect) else ""
     return (
-        f"share of {effect.a} in the {first_ranks_words(_cutoff(estimand))} minus its share of the "
-        f"list; {_queries(effect)}"
+        f"share of {effect.a}{of_both} in the {first_ranks_words(_cutoff(estimand))} minus its "
+        f"share of the list; {_queries(effect)}"
     )
 
 

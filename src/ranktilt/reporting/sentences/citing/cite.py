@@ -127,8 +127,12 @@ def _open_reason(audit: CitationAudit, effect: CitationEffect) -> str:
     """Say why a question stays open: no neutral value, few units, or a wide interval."""
     if isnan(effect.neutral):
         # The neutral share is that of the pages that could have been cited, and these are unknown.
+        citations = "citations"
+        if effect.citations_a + effect.citations_b < audit.counts.citations:
+            # A share is of both groups' citations. Pages without a label, or of others, have more.
+            citations = f"the citations of {effect.a} and {effect.b} pages"
         return (
-            f"{effect.a} pages get {rounded(effect.value, 1)} % of citations, and nothing tells "
+            f"{effect.a} pages get {rounded(effect.value, 1)} % of {citations}, and nothing tells "
             "how many could have been cited. Add what was retrieved (--run), or use answers that "
             "list what was consulted."
         )
