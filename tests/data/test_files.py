@@ -161,6 +161,13 @@ def test_what_to_do_depends_on_what_went_wrong(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_full_disk_is_named_where_numpy_gives_no_reason() -> None:
+    error = files.cannot_write(Path("index"), OSError("828682 requested and 622560 written"))
+    assert str(error) == (
+        "index: cannot be written: No space left on device; free some space or choose another place"
+    )
+
+
 def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     for text in ("old", "new"):
         with files.new_folder(tmp_path / "a" / "out") as folder:

@@ -50,6 +50,11 @@ def cache_folder() -> Path:
     return platformdirs.user_cache_path("ranktilt")
 
 
+def cannot_write_cache(folder: Path, error: OSError) -> UserError:
+    """Make the one-line error for a folder of the cache that cannot be written."""
+    return UserError(f"{cannot_write(folder, error)} (RANKTILT_CACHE sets the cache folder)")
+
+
 def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
     """Hash each text to a key of `KEY_BYTES` bytes.
 
@@ -171,7 +176,7 @@ class VectorCache:
         try:
             self._append(converted, np.ascontiguousarray(keys))
         except OSError as error:
-            raise self._cannot_write(error) from error
+            raise cannot_write_cache(self.folder, error) from error
 
     def require_writable(self) -> None:
         """Check that the cache can be written, before hours of work; `UserError` if it cannot."""
@@ -180,13 +185,7 @@ class VectorCache:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
-            raise self._cannot_write(error) from error
-
-    def _cannot_write(self, error: OSError) -> UserError:
-        """Return the error for a cache that cannot be written."""
-        return UserError(
-            f"{cannot_write(self.folder, error)} (RANKTILT_CACHE sets the cache folder)"
-        )
+            raise cannot_write_cache(self.folder, error) from error
 
     def _append(self, vectors: npt.NDArray[np.floating[Any]], keys: Keys) -> None:
         """Write vectors after the last complete one, then the keys that make them count."""

@@ -358,6 +358,9 @@ def _require_writable_parent(path: Path, target: Path) -> None:
 
 def cannot_write(path: Path, error: OSError) -> UserError:
     """Make the one-line error for a file or folder that cannot be written."""
+    # numpy says "828682 requested and 622560 written" where the disk is full, without a number.
+    if error.errno is None and "requested and" in str(error):
+        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     hint = {
         errno.ENOSPC: "free some space or choose another place",
         errno.EACCES: "choose a place where you may write",

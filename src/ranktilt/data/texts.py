@@ -21,9 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.data.cache import cache_folder
-from ranktilt.data.files import cannot_write
-from ranktilt.errors import UserError
+from ranktilt.data.cache import cache_folder, cannot_write_cache
 from ranktilt.progress import report
 
 Rows = TypeVar("Rows", pl.Series, pl.DataFrame)
@@ -71,9 +69,7 @@ def mapped_texts(make_blocks: Callable[[], TextBlocks]) -> dict[str, pl.Series]:
             release_texts()  # polars has read the beginning of each text
             return columns
     except OSError as error:
-        raise UserError(
-            f"{cannot_write(folder, error)} (RANKTILT_CACHE sets the cache folder)"
-        ) from error
+        raise cannot_write_cache(folder, error) from error
 
 
 def _write(folder: Path, blocks: TextBlocks) -> None:

@@ -409,7 +409,7 @@ def _complete(
                 score += counts[index] * weights[starts[term] + rank]
         if query.is_rounded:
             score = np.float64(np.float32(score))
-        number = min(np.int64(score * levels[_SCALE]), _BINS - 1)
+        number = min(np.int64(score * levels[_SCALE]), np.int64(_BINS - 1))
         if score >= levels[_LEAST] and number >= tally[_LOWEST]:
             candidates[tally[_TAKEN]] = row
             candidate_scores[tally[_TAKEN]] = score

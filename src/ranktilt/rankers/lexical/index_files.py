@@ -20,9 +20,8 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.data.cache import cache_folder
+from ranktilt.data.cache import cache_folder, cannot_write_cache
 from ranktilt.data.collection import Collection
-from ranktilt.data.files import cannot_write
 from ranktilt.errors import DataWarning
 
 Array = npt.NDArray[Any]
@@ -158,7 +157,7 @@ class IndexFolder:
             writer.temporary.mkdir(parents=True)
             yield writer
         except OSError as error:
-            raise cannot_write(self.path.parent, error) from error
+            raise cannot_write_cache(self.path.parent, error) from error
         finally:
             shutil.rmtree(writer.temporary, ignore_errors=True)
 
