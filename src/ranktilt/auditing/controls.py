@@ -32,6 +32,7 @@ from ranktilt.data.notes.runs import SavedRunNotControlled
 from ranktilt.data.runs.run import Run
 from ranktilt.data.text.quality import NEAR_IDENTICAL, without_opening, words
 from ranktilt.errors import UserError, unknown_name
+from ranktilt.field_checks import is_number, shown
 from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
@@ -120,9 +121,9 @@ def _check(names: Iterable[str], collection: Collection, raw: Audit, near: float
     for name in names:
         if name not in CONTROLS:
             raise unknown_name("control", name, CONTROLS)
-    if not 0 < near <= 1:
+    if not is_number(near) or not 0 < near <= 1:
         raise UserError(
-            f"expected a similarity above 0 and at most 1 for near-identical twins, got {near:g}"
+            f"expected a similarity above 0 and at most 1 for near-identical twins, got {shown(near)}"
         )
     if not raw.tilts:
         raise UserError("controls need groups compared by relevance; this audit has none")
