@@ -143,6 +143,20 @@ GATE = [
     ),
     ("new.json --max-gap 0", "--max-gap: it needs an audit of judges (ranktilt judge --json)"),
     ("new.json --min-tau 0", "--min-tau: it needs an audit of judges (ranktilt judge --json)"),
+    ("new.json --min-effect 0", "--min-effect needs a baseline: --baseline OLD.json"),
+    ("citations.json --min-effect 0", "--min-effect: an audit of citations takes --max-tilt"),
+    ("citations.json --label-errors=", "--label-errors: an audit of citations is corrected where"),
+]
+CITE = [
+    ("answers.jsonl --rest ai", "--rest needs a label file: --groups FILE"),
+    ("answers.jsonl --groups toy --rest ai", "--rest needs a label file: --groups FILE"),
+    ("answers.jsonl --groups labels.tsv --rest=", "--rest expects a label for all other documents"),
+    (
+        "answers.jsonl --groups toy --by-factor --rest ai",
+        "--rest: --by-factor compares the levels of each factor; omit it",
+    ),
+    ("answers.jsonl --groups toy --by-factor --by source", "--by: --by-factor compares the levels"),
+    ("answers.jsonl --groups toy --by-factor --margin 5", "--margin: --by-factor compares the"),
 ]
 COMPARE = [
     (
@@ -183,6 +197,13 @@ CHECK = [
     ("toy --text text", "--text needs a ranker or an encoder: name one with -r or --similarity"),
     ("run.trec -r bm25", "-r: it examines a collection, and run.trec is a file; omit it"),
     ("run.trec --instrument", "--instrument: it examines a collection, and run.trec is a file"),
+    ("run.trec -m nDCG@3 -r bm25", "-r: it examines a collection, and run.trec is a file; omit it"),
+    ("run.trec -m nDCG@3 --instrument", "-m: it examines a collection, and run.trec is a file"),
+    ("run.trec --similarity dense:minilm", "--similarity: it examines a collection, and run.trec"),
+    (
+        "run.trec --text title --similarity dense:minilm",
+        "--similarity: it examines a collection, and run.trec is a file; omit it",
+    ),
     ("run.trec --reference human", "--reference: it examines a collection, and run.trec is a"),
     ("run.trec --split dev", "--split: it examines a collection, and run.trec is a file"),
     ("toy --set check.equivalence=200", "[check] equivalence: expected points from 0 to 100"),
@@ -204,6 +225,8 @@ EXPLAIN = [
         "toy --by-factor -r bm25 --reference human",
         "--reference: --by-factor compares the levels of each factor; omit it",
     ),
+    ("toy --by-factor -r bm25 --by source", "--by: --by-factor compares the levels of each factor"),
+    ("citations.json --by source", "--by: an audit of citations is explained by --probe and the"),
     ("toy --adopters 0,1", "--adopters needs --by-factor"),
     ("toy --text title", "--text needs a ranker or an encoder: name one with -r or --encoder"),
     ("--run run.trec --groups labels.tsv --split dev", "--split needs a collection DIR"),
@@ -413,6 +436,13 @@ GENERATE = [
         "versions --table people.csv --factors length --by-rule -o x",
         "--table already holds versions; only --factors, --factor",
     ),
+    *(
+        (
+            f"versions --table people.csv --factors length {default} -o x",
+            "--table already holds versions; only --factors, --factor",
+        )
+        for default in ("--design full", "--seed 0", "--attempts 3")
+    ),
 ]
 SOURCES = (
     "--sources: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got "
@@ -427,6 +457,10 @@ TRAIN = [
     (
         "retriever toy -o m --base-model x --split test --debias x --debias paper",
         "--debias: expected a number of at",
+    ),
+    (
+        "retriever toy -o m --base-model x --format table",
+        "--format: only a sweep compares retrievers; give several --debias or --negatives, or omit",
     ),
     (
         "study hot",
@@ -464,9 +498,23 @@ TOOLS = [
     ),
     ("doctor --prune --json a.json", "--json: --prune removes entries and shows none; omit one"),
     ("doctor --prune --format csv", "--format: --prune removes entries and shows none; omit one"),
+    ("doctor --prune --format table", "--format: --prune removes entries and shows none; omit one"),
+    (
+        "replay-log log.json --candidates run.trec --by none --name 1=ai",
+        "--name: --by none compares no groups; omit one of them",
+    ),
+    (
+        "replay-log log.json --candidates run.trec --by none --groups labels.tsv",
+        "--groups: --by none compares no groups; omit one of them",
+    ),
+    (
+        "replay-log log.json --candidates run.trec --by none --reference=",
+        "--reference: --by none compares no groups; omit one of them",
+    ),
 ]
 REFUSALS = {
     "audit": AUDIT,
+    "cite": CITE,
     "gate": GATE,
     "compare": COMPARE,
     "rank": RANK,
@@ -528,6 +576,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     LEVEL.save(folder / "new.json")
     LEVEL.save(folder / "old.json")
+    cited = {"cited": ["d1-human"], "consulted": ["d1-human", "d1-llm"]}
+    lines = [json.dumps({"query_id": f"q{n}", **cited}) for n in range(3)]
+    write(folder / "answers.jsonl", "\n".join(lines))
+    rt.cite(folder / "answers.jsonl", f"{folder}/labels.tsv").save(folder / "citations.json")
     write(folder / "log.json", '{"format": "ranktilt-llm-log", "version": 1}')
     write(folder / "cells.csv", "table,dataset\ndai-3,SciFact\n")
     return folder

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.labels.label_errors import LabelErrors
-from ranktilt.errors import UserError, unknown_name
+from ranktilt.errors import unknown_name
+from ranktilt.field_checks import require_seed, require_whole_number
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.measures.margin import Margin
@@ -76,12 +77,9 @@ class AuditOptions:
             correction=self.inference.correction,
         )
         check_resamples(self.inference.resamples)
-        if self.depth < 1:
-            raise UserError(f"expected a depth of at least 1 rank, got {self.depth}")
-        if self.keep_top < 0:
-            raise UserError(f"expected to keep the top 0 ranks or more, got {self.keep_top}")
-        if self.inference.seed < 0:
-            raise UserError(f"expected a seed of at least 0, got {self.inference.seed}")
+        require_seed(self.inference.seed)
+        require_whole_number(self.depth, "a depth of at least 1 rank", least=1)
+        require_whole_number(self.keep_top, "to keep the top 0 ranks or more", least=0)
 
 
 def usual_primary(estimands: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
@@ -116,5 +114,5 @@ def check_choices(**options: str) -> None:
 
 def check_resamples(resamples: int) -> None:
     """Refuse fewer bootstrap resamples than an interval needs."""
-    if resamples < FEWEST_RESAMPLES:
-        raise UserError(f"expected at least {FEWEST_RESAMPLES} resamples, got {resamples}")
+    expected = f"at least {FEWEST_RESAMPLES} resamples"
+    require_whole_number(resamples, expected, least=FEWEST_RESAMPLES)

@@ -9,7 +9,6 @@ one document, of which each of two groups has one; their *origin* is that docume
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_remarks import warn_of_labels
 from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import DataWarning, UserError, counted, list_names
+from ranktilt.field_checks import is_number, require_seed, require_whole_number, shown
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.ranking import Ranking, probability_within
 from ranktilt.measures.share import ShareOfFirstRanks
@@ -169,6 +169,7 @@ def sequential_audit(
     """
     question = _read_share(measure)
     _refuse_options(stop_at_tilt, max_queries, by)
+    require_seed(seed)
     groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
     warn_of_labels(groups.remarks)
     if len(pairs) != 1:
@@ -224,10 +225,10 @@ def sequential_audit(
 
 def _refuse_options(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
     """Refuse options that are out of range."""
-    if not 0 < stop_at_tilt < math.inf:
-        raise UserError(f"expected a tilt above 0, such as 10 (points), got {stop_at_tilt}")
-    if max_queries is not None and max_queries < 1:
-        raise UserError(f"expected at least 1 query to ask, got {max_queries}")
+    if not is_number(stop_at_tilt) or stop_at_tilt <= 0:
+        raise UserError(f"expected a tilt above 0, such as 10 (points), got {shown(stop_at_tilt)}")
+    if max_queries is not None:
+        require_whole_number(max_queries, "at least 1 query to ask", least=1)
     if not by:
         raise UserError("a sequential audit needs a column of groups (by)")
 

@@ -25,6 +25,7 @@ import polars as pl
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.label_errors.notes import label_notes
+from ranktilt.auditing.options import check_resamples
 from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.effects import Exchanges, citation_effects
 from ranktilt.citing.funnel import funnel_parts, rank_rates, stage_shares
@@ -57,9 +58,10 @@ from ranktilt.data.notes.citations import (
 )
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, unknown_name
+from ranktilt.field_checks import require_seed
 from ranktilt.measures.citations.concentration import concentration
 from ranktilt.measures.citations.stability import citation_overlap, jaccard
-from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.measures.margin import DEFAULT_MARGIN, check_margin
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 _HUMAN = "human"
@@ -137,8 +139,9 @@ def cite(
     """
     if not isinstance(answers, Answers):
         answers = read_answers(answers)
-    if not margin >= 0:
-        raise UserError(f"expected a margin of at least 0, got {margin}")
+    check_margin(margin)
+    check_resamples(resamples)
+    require_seed(seed)
     if run is not None and not isinstance(run, Run):
         run = load_list(run)
     exchanges = Exchanges(resamples=resamples, seed=seed, correction=correction)

@@ -166,12 +166,17 @@ class ExplainQuestion:
         ),
     ] = None
     by: Annotated[
-        str,
+        str | None,
         Parameter(
             help="Column whose groups to compare (default: source).",
             metavar="COLUMN",
         ),
-    ] = "source"
+    ] = None
+
+    @property
+    def column(self) -> str:
+        """The column whose groups are compared."""
+        return "source" if self.by is None else self.by
 
     @property
     def is_about_factors(self) -> bool:
@@ -190,7 +195,7 @@ class ExplainQuestion:
                 "--groups"
             )
         unread = {
-            "--by": self.by != "source",
+            "--by": self.by,
             "--reference": inputs.reference,
             "--name": inputs.name,
             "--score-order": inputs.score_order,
@@ -247,7 +252,7 @@ class ExplainQuestion:
             self.probe,
             encoder,
             reference=reference,
-            by=self.by,
+            by=self.column,
             attribute=rankings,
         )
 
@@ -262,8 +267,8 @@ class ExplainQuestion:
             collection,
             runs,
             self.probe,
-            by=self.by,
-            pairs=inputs.reference_first(collection, self.by, None),
+            by=self.column,
+            pairs=inputs.reference_first(collection, self.column, None),
             seed=statistics.seed,
             correction=statistics.correction,
         )
@@ -324,11 +329,11 @@ def explain(
     runs = inputs.load_runs()
     rankers = inputs.read_rankers()
     encoder = inputs.read_encoder()
-    collection = inputs.load_documents(question.by, runs)
+    collection = inputs.load_documents(question.column, runs)
     from ranktilt.explaining.properties.gaps import are_mostly_twins
     from ranktilt.explaining.properties.values import NoPropertiesError
 
-    if not (rankers or runs) or are_mostly_twins(collection, question.by):
+    if not (rankers or runs) or are_mostly_twins(collection, question.column):
         explanation = question.explain_twins(
             collection, [*rankers, *runs], encoder=encoder, reference=inputs.reference
         )
@@ -342,7 +347,7 @@ def explain(
     except NoPropertiesError as error:
         if folder is not None:
             raise
-        command = shlex.join(inputs.words_with_texts(question.by))
+        command = shlex.join(inputs.words_with_texts(question.column))
         raise UserError(f"{error}; or name a folder DIR with the texts: {command}") from error
 
 
@@ -381,7 +386,7 @@ def _refuse_options_of_rankings(inputs: ExplainInputs, question: ExplainQuestion
     unread = {
         "--attribution": question.attribution,
         "--adopters": question.adopters,
-        "--by": question.by != "source",
+        "--by": question.by,
         "-r": inputs.ranker,
         "--run": inputs.run,
         "--score-order": inputs.score_order,

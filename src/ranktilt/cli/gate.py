@@ -59,14 +59,14 @@ class GateLimits:
         ),
     ] = None
     min_effect: Annotated[
-        float,
+        float | None,
         Parameter(
             help="Growth of the tilt to accept, in points; for judges, of the grade gap, in "
             "grades.",
             metavar="X",
             converter=points,
         ),
-    ] = 0.0
+    ] = None
     max_loss: Annotated[
         float | None,
         Parameter(
@@ -96,7 +96,7 @@ class GateLimits:
         return {
             "--max-tilt": self.max_tilt,
             "--baseline": self.baseline,
-            "--min-effect": self.min_effect or None,  # 0 is its default
+            "--min-effect": self.min_effect,
             "--max-loss": self.max_loss,
             "--max-left-out": self.max_left_out,
             "--label-errors": self.label_errors,

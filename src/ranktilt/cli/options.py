@@ -255,12 +255,14 @@ def refuse_unread(typed: Mapping[str, object], reason: str) -> None:
 
 
 def is_typed(value: object) -> bool:
-    """Tell whether an option has a value; None, False and an empty list or text are none.
+    """Tell whether an option has a value; None, False and an empty list are none.
 
-    A typed 0 is a value: ``0 in (None, False)`` is true, so False is compared by identity.
+    A typed 0 is a value: ``0 in (None, False)`` is true, so False is compared by identity. A typed
+    empty text (``--rest=``) is a value too. Options whose default is a value have the field None
+    where they are not typed, so that a default that is typed is refused as any other value.
     """
-    is_empty = isinstance(value, Sequence) and not value
-    return value is not None and value is not False and not is_empty
+    is_empty_list = isinstance(value, list | tuple) and not value
+    return value is not None and value is not False and not is_empty_list
 
 
 def load_texts(folder: Path, split: str | None) -> Collection:

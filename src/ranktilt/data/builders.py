@@ -17,7 +17,6 @@ from pathlib import Path
 from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note
 from ranktilt.data.save import save
-from ranktilt.errors import UserError
 from ranktilt.extensions import ExtensionTable
 
 CANDIDATES = "candidates.trec"
@@ -44,12 +43,6 @@ class BuiltCollection:
     def save(self, folder: Path) -> None:
         """Write the collection and its further files as a folder that `load` reads."""
         save(self.collection, folder, beside=self.files)
-
-
-def require_seed(seed: int) -> None:
-    """Refuse a random seed below 0."""
-    if seed < 0:
-        raise UserError(f"expected a seed of at least 0, got {seed}")
 
 
 def builders() -> ExtensionTable:

@@ -22,6 +22,7 @@ from ranktilt.data.formats.tables.parquet import part_contents
 from ranktilt.data.loading.load import DESIGN
 from ranktilt.data.texts import DOCUMENTS_AT_ONCE
 from ranktilt.errors import UserError
+from ranktilt.field_checks import require_whole_number
 
 
 def save(
@@ -61,8 +62,8 @@ def save(
     UserError
         If the folder holds another collection, or it cannot be written.
     """
-    if rows_per_file is not None and rows_per_file < 1:
-        raise UserError(f"expected rows_per_file of at least 1, got {rows_per_file}")
+    if rows_per_file is not None:
+        require_whole_number(rows_per_file, "rows_per_file of at least 1", least=1)
     folder = Path(path)
     contents: dict[str, Content] = dict(corpus_files(collection.docs, rows_per_file))
     contents["queries.jsonl"] = to_jsonl(collection.queries)

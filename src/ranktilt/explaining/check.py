@@ -54,6 +54,7 @@ from ranktilt.explaining.text_probes import (
     WordsProbe,
 )
 from ranktilt.explaining.vectors import require_encoder
+from ranktilt.field_checks import require_seed, require_whole_number
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
@@ -144,8 +145,9 @@ def check(
         require_encoder(similarity)
     chosen_measures = _checked_measures(measures)
     refuse_twice([repr(ranker) for ranker in rankers], "ranker")
-    if map_pairs < 0:
-        raise UserError(f"expected 0 or more pairs in the map, got {map_pairs}")
+    require_whole_number(map_pairs, "0 or more pairs in the map", least=0)
+    require_whole_number(examples, "0 or more examples of a fault", least=0)
+    require_seed(seed)
     compared = ComparedSources.from_collection(collection, reference)
     is_judged = bool(collection.qrels.filter(pl.col("grade") > 0).height)
     rows = equivalences(

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
 from ranktilt.auditing.comparison.options import ComparisonOptions
-from ranktilt.auditing.gate.options import POLICIES
+from ranktilt.auditing.gate.options import check_policy
 from ranktilt.auditing.gate.result import (
     Gate,
     GateRow,
@@ -28,7 +28,8 @@ from ranktilt.auditing.gate.result import (
     effect_gate,
 )
 from ranktilt.data.notes.base import Note, warnings_of
-from ranktilt.errors import UserError, unknown_name
+from ranktilt.errors import UserError
+from ranktilt.field_checks import is_number, shown
 from ranktilt.judging.drift.result import DriftQuestion, JudgeChange, JudgeDrift
 from ranktilt.judging.records import RankAgreement
 from ranktilt.judging.result import JudgeAudit
@@ -52,8 +53,8 @@ class DriftLimits:
 
     baseline: JudgeAudit | None = None
     """An earlier audit; None to check the new audit alone."""
-    min_effect: float = 0.0
-    """Growth of the grade gap to accept, either way, in grades."""
+    min_effect: float | None = None
+    """Growth of the grade gap to accept, either way, in grades; None for 0, if it is checked."""
     max_loss: float | None = None
     """Loss of κ with humans to accept, in points: 5 are .05."""
     max_shift: float | None = None
@@ -68,13 +69,18 @@ class DriftLimits:
         With a baseline it is checked if the user limits it, or limits nothing else.
         """
         has_other_limit = self.max_loss is not None or self.max_shift is not None
-        return self.baseline is not None and (self.min_effect > 0 or not has_other_limit)
+        return self.baseline is not None and (self.min_effect is not None or not has_other_limit)
+
+    @property
+    def growth_limit(self) -> float:
+        """Growth of the grade gap to accept, either way, in grades."""
+        return 0.0 if self.min_effect is None else self.min_effect
 
     @property
     def spec(self) -> dict[str, Any]:
         """The limits as the spec of a gate holds them; None for one that is not checked."""
         return {
-            "max_growth": self.min_effect if self.checks_growth else None,
+            "max_growth": self.growth_limit if self.checks_growth else None,
             "max_loss": self.max_loss,
             "max_shift": self.max_shift,
         }
@@ -82,7 +88,7 @@ class DriftLimits:
     def check(self) -> None:
         """Refuse limits that are out of range, or that need a baseline where there is none."""
         is_option_used = {
-            "--min-effect": self.min_effect > 0,
+            "--min-effect": self.min_effect is not None,
             "--max-loss": self.max_loss is not None,
             "--max-shift": self.max_shift is not None,
             "--max-left-out": self.max_left_out is not None,
@@ -90,18 +96,11 @@ class DriftLimits:
         for option, is_used in is_option_used.items():
             if is_used and self.baseline is None:
                 raise UserError(f"{option} needs a baseline: --baseline OLD.json")
-        if not 0 <= self.min_effect < math.inf:
-            raise UserError(
-                f"--min-effect: expected a number of grades of at least 0, got {self.min_effect:g}"
-            )
-        if self.max_loss is not None and not 0 <= self.max_loss < 100:
-            raise UserError(
-                f"--max-loss: expected points of κ from 0 to 100, got {self.max_loss:g}"
-            )
-        if self.max_shift is not None and not 0 <= self.max_shift < math.inf:
-            raise UserError(
-                f"--max-shift: expected a number of grades of at least 0, got {self.max_shift:g}"
-            )
+        _require_grades("--min-effect", self.growth_limit)
+        _require_grades("--max-shift", self.max_shift)
+        loss = self.max_loss
+        if loss is not None and (not is_number(loss) or not 0 <= loss < 100):
+            raise UserError(f"--max-loss: expected points of κ from 0 to 100, got {shown(loss)}")
 
 
 def gate_judges(
@@ -152,8 +151,7 @@ def gate_judges(
             "--baseline OLD.json"
         )
     _require_range(max_gap, min_tau)
-    if inconclusive not in POLICIES:
-        raise unknown_name("policy for inconclusive", inconclusive, POLICIES)
+    check_policy(inconclusive)
     limit = None if max_gap is None else f"{max_gap:g} grades"
     rows, notes = list[GateRow](), list[Note](warnings_of(audit.notes))
     if limit is not None:
@@ -188,10 +186,15 @@ def gate_judges(
 
 def _require_range(max_gap: float | None, min_tau: float | None) -> None:
     """Refuse limits that no audit, or every audit, keeps to."""
-    if max_gap is not None and not 0 <= max_gap < math.inf:
-        raise UserError(f"--max-gap: expected a number of grades of at least 0, got {max_gap:g}")
-    if min_tau is not None and not -1 <= min_tau <= 1:
-        raise UserError(f"--min-tau: expected τ-b from -1 to 1, got {min_tau:g}")
+    _require_grades("--max-gap", max_gap)
+    if min_tau is not None and (not is_number(min_tau) or not -1 <= min_tau <= 1):
+        raise UserError(f"--min-tau: expected τ-b from -1 to 1, got {shown(min_tau)}")
+
+
+def _require_grades(option: str, limit: float | None) -> None:
+    """Refuse a limit of an option that is no number of grades; None for a limit that is not set."""
+    if limit is not None and (not is_number(limit) or limit < 0):
+        raise UserError(f"{option}: expected a number of grades of at least 0, got {shown(limit)}")
 
 
 def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:
@@ -218,7 +221,7 @@ def _drift_rows(compared: JudgeDrift, limits: DriftLimits) -> Iterator[GateRow]:
             yield _drift_row(change, _check_shift(change, limits.max_shift))
     if limits.checks_growth:
         for change in _changes_on(compared, "tilt", _NO_SOURCES):
-            yield _drift_row(change, _check_growth(change, limits.min_effect))
+            yield _drift_row(change, _check_growth(change, limits.growth_limit))
 
 
 def _loss_rows(compared: JudgeDrift, max_loss: float) -> Iterator[GateRow]:

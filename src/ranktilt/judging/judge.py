@@ -20,6 +20,7 @@ from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.data.collection import Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
+from ranktilt.field_checks import require_seed, require_whole_number
 from ranktilt.judging.agreement import QueryDraws, grade_agreement
 from ranktilt.judging.calibration import CalibrationOptions, calibrate
 from ranktilt.judging.comparison import compare_kappas
@@ -113,10 +114,16 @@ def judge(
         If nothing overlaps, a grade lies outside the scale, or systems have no family.
     """
     check_resamples(resamples)
+    require_seed(seed)
+    if top_grade is not None:
+        require_whole_number(top_grade, "a top grade of at least 1", least=1)
+    if human_sample is not None:
+        require_whole_number(human_sample, "at least 1 human label", least=1)
     judges_by_name = named_judges(judges)
     if not judges_by_name:
         raise UserError("expected the grades of at least one judge: --judge FILE")
     scale = CommonScale.from_grades(judges_by_name, human, collection, top_grade)
+    require_whole_number(relevant, "a whole number as smallest relevant grade", least=0)
     scale.require_relevant(relevant)
     grades = scale.read_judges()
     inference = InferenceOptions(

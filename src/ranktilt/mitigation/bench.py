@@ -34,7 +34,7 @@ from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate.result import percent_factor
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.prepare import DEFAULT_MEASURES
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import correct_p_values, effects, mean_sample
@@ -42,6 +42,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.notes.base import Note, notes_within
 from ranktilt.errors import UserError, refuse_twice
 from ranktilt.explaining.equivalence import only_group
+from ranktilt.field_checks import require_seed
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.margin import DEFAULT_MARGIN
 from ranktilt.mitigation.audited_candidates import (
@@ -132,6 +133,8 @@ def bench(
     """
     budget = default_budget(is_judged=mixed.has_judgments) if budget is None else budget
     check_limits(margin, budget)
+    check_resamples(resamples)
+    require_seed(seed)
     candidates = _order_candidates(runs)
     if pairs is None:
         groups = grouping(mixed, by)

@@ -29,6 +29,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown_name
+from ranktilt.field_checks import is_number, shown
 from ranktilt.measures.margin import Margin
 from ranktilt.mitigation.causal import CausalFit
 from ranktilt.mitigation.movement import Movement
@@ -355,14 +356,15 @@ def check_limits(margin: Margin, budget: float) -> None:
     """Refuse a margin or a budget out of range."""
     if isinstance(margin, str):
         raise UserError(f"level is judged in percent: expected a margin in points, got {margin}")
-    if not 0 <= margin < LARGEST_DELTA:
+    if not is_number(margin) or not 0 <= margin < LARGEST_DELTA:
         raise UserError(
-            f"expected a margin of at least 0 and below {LARGEST_DELTA:g} points, got {margin:g}"
+            f"expected a margin of at least 0 and below {LARGEST_DELTA:g} points, "
+            f"got {shown(margin)}"
         )
-    if not 0 <= budget < 100:
+    if not is_number(budget) or not 0 <= budget < 100:
         raise UserError(
             f"expected a budget of at least 0 and below 100 points, such as {BUDGET:g}, "
-            f"got {budget:g}"
+            f"got {shown(budget)}"
         )
 
 

@@ -12,11 +12,17 @@ from typing import Any, Self
 
 from ranktilt.auditing.groups import Pair
 from ranktilt.errors import UserError
+from ranktilt.field_checks import is_number, require_seed, require_whole_number, shown
 from ranktilt.mitigation.fair_rerank import FairReRankMethod
 from ranktilt.mitigation.interleave import InterleaveMethod
 from ranktilt.mitigation.method import Method
 from ranktilt.mitigation.methods import read_method
 from ranktilt.mitigation.offset import OffsetMethod
+
+
+def _is_strength(value: float) -> bool:
+    """Tell whether a value is a strength of a correction."""
+    return is_number(value) and 0 < value <= 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +60,11 @@ class MitigationOptions:
             raise UserError("mitigation needs a column of groups (by)")
         if not labels or len(set(labels)) < len(labels):
             raise UserError(f"expected distinct methods; got {', '.join(labels) or 'none'}")
-        if not self.strengths or not all(0 < strength <= 2 for strength in self.strengths):
-            strengths = ", ".join(f"{strength:g}" for strength in self.strengths)
+        if not self.strengths or not all(map(_is_strength, self.strengths)):
+            strengths = ", ".join(map(shown, self.strengths))
             raise UserError(f"expected strengths above 0 and at most 2, got {strengths or 'none'}")
-        if self.depth < 1:
-            raise UserError(f"expected a depth of at least 1, got {self.depth}")
+        require_whole_number(self.depth, "a depth of at least 1", least=1)
+        require_seed(self.seed)
         for method in self.methods:
             if max(self.strengths) > method.largest_strength:
                 raise UserError(

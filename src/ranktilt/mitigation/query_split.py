@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ranktilt.data.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.field_checks import require_seed
 from ranktilt.rankers.fit_provenance import same_names
 
 Ints = npt.NDArray[np.int64]
@@ -226,6 +227,7 @@ def split_queries(
         If there are fewer than three queries, shares are out of range, or no query to fit on is
         left.
     """
+    require_seed(seed)
     if len(shares) != len(SIDES) or not all(0 < share < 1 for share in shares):
         raise UserError(
             f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}"

@@ -179,7 +179,9 @@ def gap_with_rate_error(gap: Gap, rate_error: float) -> Gap:
     half-width and of 1.96 rate errors add up. So an interval that is not symmetric stays so. The p
     is the level at which the widened interval first excludes 0.
     """
-    if not rate_error > 0:
+    if np.isnan(rate_error):
+        return replace(gap, low=np.nan, high=np.nan, error=np.nan, p=np.nan)
+    if rate_error == 0:
         return gap
     quantile = float(special.ndtri(0.975))
     below, above = (

@@ -35,7 +35,7 @@ def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0
 
     The two ones are the observed signs, which count as a draw. For up to 16 queries, all 2^n sign
     vectors are tried, the observed one among them, and p is the exact share with |T*| ≥ |T|. p is 1
-    if all differences are 0, and NaN without a query.
+    if all differences are 0, and NaN without a query or with an undefined difference (NaN).
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int, seed: int) -> lis
         for number, difference in enumerate(differences):
             means = np.abs(dots(block, difference) / n)
             hits[number] += int((means >= observed[number] - _EPSILON).sum())
-    ps = (extra + hits) / (extra + total)
+    # Nothing is at least as far as an undefined mean.
+    ps = np.where(np.isnan(observed), np.nan, (extra + hits) / (extra + total))
     return [
         p if difference.any() else 1.0
         for p, difference in zip(ps.tolist(), differences, strict=True)
@@ -86,6 +87,8 @@ def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int
     """
     if not differences.any():
         return 1.0
+    if np.isnan(differences).any():
+        return np.nan
     signs, are_random = _sign_blocks(len(differences), resamples, seed)
     # The sums of n vectors are n times as long as their means, and give the same p. As they may be
     # of any size, rounding is allowed for in proportion to it.

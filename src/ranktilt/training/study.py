@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from ranktilt.auditing.options import check_choices, check_resamples
+from ranktilt.field_checks import require_seed
 from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.study_collections import StudyCollections, load_collections
 from ranktilt.training.study_comparison import compare_trainings
@@ -79,6 +80,7 @@ def training_study(
     options = options or StudyOptions()
     check_choices(ties=ties)
     check_resamples(resamples)
+    require_seed(seed)
     bodies = bodies_by_name(models)
     collections = load_collections(folder, options)
     planned_rankers = rankers_to_train(collections.learned, bodies, options)

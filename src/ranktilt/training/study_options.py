@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 
 from ranktilt.errors import UserError
+from ranktilt.field_checks import is_whole_number, shown
 from ranktilt.training.options import RerankerTraining
 
 PAPER_DEPTH = 1000
@@ -91,5 +92,7 @@ class StudyOptions:
     def __post_init__(self) -> None:
         for name in ("seeds", "depth", "queries"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"training study: expected {name} of at least 1, got {value}")
+            if value is not None and (not is_whole_number(value) or value < 1):
+                raise UserError(
+                    f"training study: expected {name} of at least 1, got {shown(value)}"
+                )

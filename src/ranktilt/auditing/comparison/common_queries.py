@@ -14,6 +14,7 @@ import numpy as np
 
 from ranktilt.data.notes.comparisons import QueriesLeftOut, QueriesOfOneSide, ResultKind
 from ranktilt.errors import UserError, counted
+from ranktilt.field_checks import is_number, shown
 from ranktilt.measures.printing import digits_apart
 from ranktilt.measures.ranking import Ints
 
@@ -128,10 +129,7 @@ def common_queries(
     UserError
         If too many queries are in one of the results only.
     """
-    if not 0 <= max_left_out <= 100:
-        raise UserError(
-            f"--max-left-out: expected a percentage from 0 to 100, got {max_left_out:g}"
-        )
+    check_left_out(max_left_out)
     common = _match_queries(new, old, fitted)
     if not len(common.rows[0]) and (common.left_out or common.fitted):
         raise UserError(f"the {noun}s have no query in common: {common.differences('one')}; {hint}")
@@ -143,6 +141,14 @@ def common_queries(
             f" more than --max-left-out {max_left_out:g}; {hint}"
         )
     return common
+
+
+def check_left_out(max_left_out: float) -> None:
+    """Refuse a percentage of queries that is out of range."""
+    if not is_number(max_left_out) or not 0 <= max_left_out <= 100:
+        raise UserError(
+            f"--max-left-out: expected a percentage from 0 to 100, got {shown(max_left_out)}"
+        )
 
 
 def _match_queries(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ranktilt.auditing.comparison.common_queries import check_left_out
 from ranktilt.auditing.options import check_resamples
 from ranktilt.errors import unknown_name
+from ranktilt.field_checks import require_seed
 from ranktilt.statistics.correction import CORRECTIONS
 
 
@@ -27,3 +29,5 @@ class ComparisonOptions:
         if self.correction not in CORRECTIONS:
             raise unknown_name("correction", self.correction, CORRECTIONS)
         check_resamples(self.resamples)
+        require_seed(self.seed)
+        check_left_out(self.max_left_out)

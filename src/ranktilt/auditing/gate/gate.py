@@ -57,7 +57,7 @@ def gate(
     runs: Iterable[str] | None = None,
     pairs: Iterable[Pair] | None = None,
     baseline: Audit | SourceAudits | None = None,
-    min_effect: float = 0.0,
+    min_effect: float | None = None,
     max_loss: float | None = None,
     max_left_out: float | None = None,
     inconclusive: str = "fail",
@@ -98,8 +98,8 @@ def gate(
     baseline : Audit, SourceAudits or None, optional
         An earlier audit with the same measures, pairs and runs. If each audit has one run, the runs
         may have different names.
-    min_effect : float, optional
-        Allowed growth in points, at least 0.
+    min_effect : float or None, optional
+        Allowed growth in points, at least 0, which needs a `baseline`. None: 0.
     max_loss : float or None, optional
         Allowed loss of effectiveness in points, at least 0, on the measures among `measures`. If
         there are none, it is checked on the measure that the audit prints first. None:
@@ -353,7 +353,7 @@ class _SinceBaseline:
         """Check whether a tilt has grown more than is allowed."""
         return check_growth(
             with_less_variation(change, self.matched.new, self.matched.old),
-            self.options.min_effect,
+            self.options.growth_limit,
             is_on_common_queries=self.is_on_common_queries,
         )
 

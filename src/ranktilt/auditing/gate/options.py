@@ -9,18 +9,18 @@ from neutral it is than in the baseline.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT
+from ranktilt.auditing.comparison.common_queries import MAX_LEFT_OUT, check_left_out
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.gate.result import LARGEST_DELTA
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, unknown_name
+from ranktilt.field_checks import is_number, require_seed, shown
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
@@ -41,8 +41,8 @@ class GateOptions:
 
     max_tilt: Margin | None
     """Largest tilt that passes, in points or with its unit; None for the default."""
-    min_effect: float
-    """Largest growth of a tilt since the baseline that passes, in points."""
+    min_effect: float | None
+    """Largest growth of a tilt since the baseline that passes, in points; None for the default."""
     max_loss: float | None
     """Largest loss of effectiveness since the baseline, in points; None if it is not checked."""
     max_left_out: float | None
@@ -64,6 +64,11 @@ class GateOptions:
         return self.max_tilt
 
     @property
+    def growth_limit(self) -> float:
+        """Largest growth of a tilt since the baseline that passes, in points."""
+        return 0.0 if self.min_effect is None else self.min_effect
+
+    @property
     def most_left_out(self) -> float:
         """Largest percentage of all queries that only one of audit and baseline may hold."""
         return MAX_LEFT_OUT if self.max_left_out is None else self.max_left_out
@@ -77,7 +82,7 @@ class GateOptions:
         return {
             "max_tilt": self.tilt_limit,
             "baseline": self.has_baseline,
-            "min_effect": self.min_effect,
+            "min_effect": self.growth_limit,
             "max_loss": self.max_loss,
             "inconclusive": self.inconclusive,
             "resamples": self.resamples,
@@ -89,12 +94,15 @@ class GateOptions:
         self._check_limits()
         check_policy(self.inconclusive)
         check_resamples(self.resamples)
+        require_seed(self.seed)
+        check_left_out(self.most_left_out)
 
     def _check_limits(self) -> None:
         """Refuse limits that are out of range, or that need a baseline where there is none."""
-        if not 0 <= self.min_effect < math.inf:
+        if not is_number(self.growth_limit) or self.growth_limit < 0:
             raise UserError(
-                f"--min-effect: expected a number of points of at least 0, got {self.min_effect:g}"
+                "--min-effect: expected a number of points of at least 0, got "
+                f"{shown(self.min_effect)}"
             )
         if isinstance(self.max_tilt, float | int) and self.max_tilt >= LARGEST_DELTA:
             raise UserError(
@@ -102,13 +110,14 @@ class GateOptions:
                 f"Δ; got {self.max_tilt:g}"
             )
         # A limit as large as the largest loss would check nothing.
-        if self.max_loss is not None and not 0 <= self.max_loss < _LARGEST_LOSS:
+        loss = self.max_loss
+        if loss is not None and (not is_number(loss) or not 0 <= loss < _LARGEST_LOSS):
             raise UserError(
                 f"--max-loss: expected a number of points from 0 to {_LARGEST_LOSS}, got "
-                f"{self.max_loss:g}"
+                f"{shown(loss)}"
             )
         uses_baseline = {
-            "--min-effect": self.min_effect > 0,
+            "--min-effect": self.min_effect is not None,
             "--max-left-out": self.max_left_out is not None,
             "--max-loss": self.max_loss is not None,
         }

@@ -21,7 +21,8 @@ from ranktilt.auditing.options import check_choices, check_resamples
 from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
-from ranktilt.errors import unknown_name
+from ranktilt.errors import UserError, unknown_name
+from ranktilt.field_checks import is_number, require_seed, shown
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
 
@@ -54,6 +55,12 @@ class PairwiseOptions:
     def check(self) -> None:
         """Refuse values that no pairwise audit takes, before a model is asked."""
         check_resamples(self.resamples)
+        require_seed(self.seed)
+        # A share lies at most 50 points from one half.
+        if not is_number(self.margin) or not 0 <= self.margin <= 100 * EVEN:
+            raise UserError(
+                f"expected a margin from 0 to {100 * EVEN:g} points, got {shown(self.margin)}"
+            )
         check_choices(correction=self.correction)
         if self.count_rule not in COUNT_RULES:
             raise unknown_name("rule for counting", self.count_rule, COUNT_RULES)

@@ -37,6 +37,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
+from ranktilt.field_checks import is_number, require_seed, shown
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import KINDS
 from ranktilt.statistics.bootstrap import RESAMPLES
@@ -86,11 +87,12 @@ def replay_log(
     resamples, seed : int, optional
         Number of bootstrap resamples; their random seed.
     """
-    if max_failures is not None and not 0 <= max_failures <= 100:
+    if max_failures is not None and (not is_number(max_failures) or not 0 <= max_failures <= 100):
         raise UserError(
-            f"expected a percentage from 0 to 100 as max_failures, got {max_failures:g}"
+            f"expected a percentage from 0 to 100 as max_failures, got {shown(max_failures)}"
         )
     check_resamples(resamples)
+    require_seed(seed)
     questions = _LogQuestions(
         collection=collection,
         runs=list(replayed.runs.values()),

@@ -25,7 +25,8 @@ from ranktilt.citing.making.session import AnswerSession
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.citations import FewQuestions
 from ranktilt.errors import UserError
-from ranktilt.measures.margin import DEFAULT_MARGIN
+from ranktilt.field_checks import require_seed
+from ranktilt.measures.margin import DEFAULT_MARGIN, check_margin
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 
 
@@ -67,8 +68,8 @@ def context_experiment(
         has answers to compare.
     """
     check_resamples(resamples)
-    if not margin >= 0:
-        raise UserError(f"expected a margin of at least 0, got {margin}")
+    require_seed(seed)
+    check_margin(margin)
     making, pair = session.making, session.pair
     if not making.is_experiment or pair is None:
         raise UserError(

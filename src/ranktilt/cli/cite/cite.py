@@ -141,7 +141,7 @@ def cite(
         question.check_by_factor(labels, run=inputs.run)
         output.deliver(_effects_on_answers(answers, inputs, labels))
         return 0
-    page_labels = _labels_of_pages(labels, question.by)
+    page_labels = _labels_of_pages(labels, question.column)
     audit = question.audit_answers(
         inputs.read_answers(answers), page_labels, run=inputs.run, reference=labels.reference
     )

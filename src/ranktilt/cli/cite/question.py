@@ -32,8 +32,9 @@ class CitationQuestion:
     """Groups of pages to compare, and how differences of their citations are tested."""
 
     by: Annotated[
-        str, Parameter(help="Column whose groups are compared (default: source).", metavar="COLUMN")
-    ] = "source"
+        str | None,
+        Parameter(help="Column whose groups are compared (default: source).", metavar="COLUMN"),
+    ] = None
     pair: Annotated[
         list[str] | None,
         Parameter(help="Groups to compare (default: all pairs).", metavar="A,B"),
@@ -50,14 +51,19 @@ class CitationQuestion:
     label_errors: options.LabelErrors = None
     by_query: options.ByQuery = None
     margin: Annotated[
-        float,
+        float | None,
         Parameter(
             help="Count as level within X points of a share, or X % of a rate (default: 5).",
             metavar="X",
             group=STATISTICS,
             converter=points,
         ),
-    ] = MARGIN
+    ] = None
+
+    @property
+    def column(self) -> str:
+        """The column whose groups are compared."""
+        return "source" if self.by is None else self.by
 
     @property
     def pairs(self) -> options.Pairs | None:
@@ -71,13 +77,13 @@ class CitationQuestion:
         reference group, names in `labels`, or the ranks of a `run`.
         """
         unread = {
-            "--by": self.by != "source",
+            "--by": self.by,
             "--by-query": self.by_query,
             "--pair": self.pair,
             "--reference": labels.reference,
             "--name": labels.name,
             "--rest": labels.rest,
-            "--margin": self.margin != MARGIN,
+            "--margin": self.margin,
             "--cluster": self.cluster,
             "--label-errors": self.label_errors,
             "--run": run,
@@ -131,11 +137,11 @@ class CitationQuestion:
             answers,
             labels,
             run=run,
-            by=self.by,
+            by=self.column,
             pairs=self.pairs,
             reference=reference,
             cluster=self.cluster,
-            margin=self.margin,
+            margin=MARGIN if self.margin is None else self.margin,
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
@@ -153,7 +159,7 @@ class CitationQuestion:
             pairs=self.pairs,
             reference=reference,
             cluster=self.cluster,
-            margin=self.margin,
+            margin=MARGIN if self.margin is None else self.margin,
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,
@@ -168,7 +174,7 @@ class CitationQuestion:
         statistics = statistics_settings()
         return context_experiment(
             session,
-            margin=self.margin,
+            margin=MARGIN if self.margin is None else self.margin,
             resamples=statistics.resamples,
             seed=statistics.seed,
             correction=statistics.correction,

@@ -202,7 +202,7 @@ class SessionAudit:
 
         pairs = self.question.pairs
         return GroupChoice(
-            by=self.question.by,
+            by=self.question.column,
             pair=pairs[0] if pairs else None,
             reference=self.labels.reference,
         )
@@ -226,7 +226,7 @@ class SessionAudit:
         from ranktilt.data.runs.run import Run
 
         texts = options.load_texts(self.folder, self.model.split)
-        collection = self.labels.labelled(texts, self.question.by)
+        collection = self.labels.labelled(texts, self.question.column)
         self._check_columns(collection)
         return collection, Run.load(self.run or "")
 
@@ -237,8 +237,8 @@ class SessionAudit:
 
         question = self.question
         for pair in question.pairs or ():
-            GroupChoice(by=question.by, pair=pair).check(collection)
-        columns_of_texts = ("id", "title", "text", question.by)
+            GroupChoice(by=question.column, pair=pair).check(collection)
+        columns_of_texts = ("id", "title", "text", question.column)
         columns = ["page", *collection.docs.drop(*columns_of_texts, strict=False).columns]
         # Documents with addresses have a domain too, which is no column of theirs.
         if question.cluster is not None and question.cluster not in (*columns, "domain"):

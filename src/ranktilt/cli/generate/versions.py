@@ -45,12 +45,12 @@ class DesignOptions:
     """The combinations of factors to write."""
 
     design: Annotated[
-        Literal["8", "16", "32", "full"],
+        Literal["8", "16", "32", "full"] | None,
         Parameter(
             help="Runs of the design: all combinations (default), or a fraction of resolution IV "
             "or more."
         ),
-    ] = "full"
+    ] = None
     cells: Annotated[
         int | None,
         Parameter(
@@ -61,15 +61,32 @@ class DesignOptions:
     ] = None
     by_rule: Annotated[bool, Parameter(help="Use only rules, no language model.")] = False
     seed: Annotated[
-        int,
+        int | None,
         Parameter(
             help="Random seed for rules and drawn runs (default: 0).",
             metavar="N",
             group=SELDOM,
             validator=options.NOT_NEGATIVE,
         ),
-    ] = 0
-    attempts: Attempts = 3
+    ] = None
+    attempts: Attempts | None = None
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether an option of the design was typed."""
+        return options.first_typed(**vars(self)) is not None
+
+    def crossing(self, inputs: VersionsInputs) -> Crossing:
+        """Return the settings of the design: its combinations, and the documents to write."""
+        defaults = Crossing()
+        return Crossing(
+            design=self.design or defaults.design,
+            cells=self.cells,
+            seed=defaults.seed if self.seed is None else self.seed,
+            of=inputs.source_to_rewrite,
+            first=inputs.limit,
+            attempts=self.attempts or defaults.attempts,
+        )
 
 
 @Parameter(name="*", group=INPUT)
@@ -94,6 +111,11 @@ class VersionsInputs:
     source_to_rewrite: Side = None
     limit: Limit = None
     split: options.Split = None
+
+    @property
+    def limits_documents(self) -> bool:
+        """Whether documents to write versions of are named."""
+        return self.source_to_rewrite is not None or self.limit is not None
 
     def path_to_read(self, folder: Path | None) -> Path:
         """Return the table, or the collection where there is no table."""
@@ -250,12 +272,11 @@ def versions(
         source_type="folder" if inputs.table is None else "file",
     )
     names = [name.strip() for name in factors.split(",") if name.strip()]
-    crossing = _crossing(design, inputs)
     target = None
     if new_folder is not None and not models.dry_run:
         target = VersionsTarget(folder=new_folder, output=output)
     if inputs.table is not None:
-        if crossing != Crossing() or design.by_rule or models.is_typed:
+        if design.is_typed or inputs.limits_documents or models.is_typed:
             raise UserError(
                 "--table already holds versions; only --factors, --factor and a collection go "
                 "with it"
@@ -271,7 +292,7 @@ def versions(
     request = VersionsRequest(
         collection=load_side(path, inputs.split, inputs.source_to_rewrite),
         factors=factors_to_write,
-        crossing=connected.crossing(crossing),
+        crossing=connected.crossing(design.crossing(inputs)),
         models=connected,
         grading=connected.grading(models.judge_prompt),
     )
@@ -279,18 +300,6 @@ def versions(
         request.prices(prices).deliver(output.json)
         return 0
     return target.fill(request)
-
-
-def _crossing(design: DesignOptions, inputs: VersionsInputs) -> Crossing:
-    """Return the settings of the design: its combinations, and the documents to write."""
-    return Crossing(
-        design=design.design,
-        cells=design.cells,
-        seed=design.seed,
-        of=inputs.source_to_rewrite,
-        first=inputs.limit,
-        attempts=design.attempts,
-    )
 
 
 def _read_factors(

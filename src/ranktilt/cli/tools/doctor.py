@@ -114,7 +114,7 @@ def doctor(
     if everything and model:
         raise UserError("--all removes everything; omit it to remove only what is from MODEL")
     if prune:
-        unread = {"--json": output.json, "--format": output.format != "table"}
+        unread = {"--json": output.json, "--format": output.format}
         refuse_unread(unread, "--prune removes entries and shows none; omit one of them")
         _prune_cache(model, everything=everything)
         return
@@ -132,7 +132,7 @@ def doctor(
         models=models,
         here=local_models,
         others=foreign_rankers(),
-        full=model is not None and output.format == "table",
+        full=model is not None and output.format in (None, "table"),
         cache=cache,
     )
     if model is None:

@@ -232,7 +232,7 @@ def _refuse_options_of_sweeps(
         "--budget": budget,
         "--test-split": splits.test_split,
         "--json": results.json,
-        "--format": results.format != "table",
+        "--format": results.format,
     }
     reason = "only a sweep compares retrievers; give several --debias or --negatives, or omit it"
     options.refuse_unread(unread, reason)

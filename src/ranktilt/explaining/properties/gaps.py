@@ -34,6 +34,7 @@ from ranktilt.explaining.properties.result import (
 )
 from ranktilt.explaining.properties.rows import GroupedProperties, PairRows
 from ranktilt.explaining.properties.values import PropertyName, has_texts, measure_properties
+from ranktilt.field_checks import require_seed, require_whole_number
 from ranktilt.progress import report
 from ranktilt.statistics.correction import correct, detectable_effect
 from ranktilt.statistics.regression.gelbach import DRAWS, Decomposition, PropertyShare, decompose
@@ -54,6 +55,11 @@ class GapOptions:
     """Random seed of the draws."""
     correction: str
     """Correction of p-values: ``holm`` or ``bonferroni``."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no explanation takes."""
+        require_whole_number(self.draws, "at least 1 draw", least=1)
+        require_seed(self.seed)
 
 
 def explain_gaps(
@@ -104,8 +110,7 @@ def explain_gaps(
     UserError
         If there are no groups or no properties, or no list holds two documents of a pair.
     """
-    if cutoff < 1:
-        raise UserError(f"expected a cutoff of at least 1, got {cutoff}")
+    require_whole_number(cutoff, "a cutoff of at least 1", least=1)
     options = GapOptions(cutoff=cutoff, draws=draws, seed=seed, correction=correction)
     # Results name runs, so no two may share a name.
     runs = named_apart(require_runs(runs))

@@ -18,6 +18,7 @@ from ranktilt.auditing.options import check_resamples
 from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.judges import QueriesWithoutValues, SystemsOfOneGrader, ValuesIdentical
 from ranktilt.errors import UserError, join_words, refuse_twice
+from ranktilt.field_checks import require_seed
 from ranktilt.judging.kept_grades import KeptGrades
 from ranktilt.judging.result import JudgeAudit
 from ranktilt.judging.systems.evaluation_files import (
@@ -147,6 +148,7 @@ def judge_scores(
         If humans and a judge have fewer than two systems, or no query or measure, in common.
     """
     check_resamples(resamples)
+    require_seed(seed)
     human_evaluations = _evaluations("human", human)
     judges_by_name = _judges_by_name(judges)
     if not judges_by_name:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranktilt.data.builders import FOLDER, BuiltCollection, require_seed
+from ranktilt.data.builders import FOLDER, BuiltCollection
 from ranktilt.errors import UserError
+from ranktilt.field_checks import require_seed
 from ranktilt.papers.askari.answered_questions import QuestionFields, read_answered
 from ranktilt.papers.askari.retrieval_qa import QARules, RetrievalQA, build_retrieval_qa, summary
 from ranktilt.papers.askari.retrieval_qa_files import QAFiles, save_retrieval_qa

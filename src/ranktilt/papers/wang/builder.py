@@ -12,10 +12,11 @@ from pathlib import Path
 
 import orjson
 
-from ranktilt.data.builders import CANDIDATES, FOLDER, BuiltCollection, require_seed
+from ranktilt.data.builders import CANDIDATES, FOLDER, BuiltCollection
 from ranktilt.data.files import sha256
 from ranktilt.data.notes.base import Remark
 from ranktilt.errors import UserError
+from ranktilt.field_checks import require_seed
 from ranktilt.papers.wang.fair_ranking import FairRanking, ListRules, build_fair_ranking, summary
 from ranktilt.papers.wang.trec_fair import read_labelled
 

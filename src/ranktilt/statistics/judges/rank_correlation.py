@@ -60,7 +60,7 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
     It is ``2/(n − 1) · Σ C(i)/(i − 1) − 1``, where the sum is over ranks i from 2 to n of the
     estimate. C(i) is how many of the i − 1 systems above rank i are also above this system in the
     reference (Yilmaz, Aslam & Robertson, SIGIR 2008). So errors at the top weigh most. A tie in the
-    reference counts half. NaN with fewer than two systems.
+    reference counts half. NaN with fewer than two systems, or if a system has no score (NaN).
     """
     systems = estimate.shape[-1]
     # [i, j] is 1 if the reference has j above i, ½ if it ties them, else 0.
@@ -81,7 +81,7 @@ def top_weighted_tau(reference: Floats, estimate: Floats) -> Floats:
     reciprocals = harmonic[above + tied] - harmonic[np.maximum(above - 1, 0)]
     shares = from_tied * (tied + (above > 0)) + (from_above - above * from_tied) * reciprocals
     mean = _ratio((shares / (tied + 1)).sum(-1), np.full(estimate.shape[:-1], systems - 1.0))
-    return 2 * mean - 1
+    return _where_known(2 * mean - 1, reference, estimate)
 
 
 def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERSISTENCE) -> Floats:
@@ -91,14 +91,17 @@ def rank_biased_overlap(first: Floats, second: Floats, persistence: float = PERS
     share of the first d systems that both orders have there, and p is the probability that a reader
     goes on to the next rank. The last term extrapolates beyond the last rank (Webber, Moffat &
     Zobel, ACM TOIS 28(4), 2010, eq. 32). Tied systems are each among the first d with a probability
-    (the variant RBO^a of Corsi & Urbano, SIGIR 2024). NaN without systems.
+    (the variant RBO^a of Corsi & Urbano, SIGIR 2024). NaN without systems, or if a system has no
+    score (NaN).
     """
     systems = first.shape[-1]
     if not systems:
         return np.full(first.shape[:-1], np.nan)
+    # A system without a score has no place in an order, so the result is replaced by NaN below.
+    orders = (np.nan_to_num(first), np.nan_to_num(second))
     # At each depth, the sum over systems of the probability that both orders have the system.
-    both = np.einsum("...sd,...sd->...d", _depth_probabilities(first), _depth_probabilities(second))
-    return _extrapolated_overlap(both, persistence)
+    both = np.einsum("...sd,...sd->...d", *map(_depth_probabilities, orders))
+    return _where_known(_extrapolated_overlap(both, persistence), first, second)
 
 
 def list_overlap(
@@ -186,7 +189,8 @@ def coefficient_interval(
       standard error is that of the near samples divided by `NEARNESS` (the numerical delta method:
       Hong and Li, Journal of Econometrics 206(2), 2018).
 
-    The interval always contains the value.
+    The interval always contains the value. Its ends are NaN if the value is undefined (NaN), or
+    undefined in every resample.
 
     Parameters
     ----------
@@ -197,12 +201,20 @@ def coefficient_interval(
     least : float
         Smallest value that the coefficient can have.
     """
+    if np.isnan(value) or np.isnan(samples).all() or np.isnan(near_samples).all():
+        return Ends(low=np.nan, high=np.nan)
     percentile = interval(samples)
     without_bias = 2 * value - float(np.nanmean(samples))
     half_width = _Z95 * float(np.nanstd(near_samples)) / NEARNESS
     low = min(percentile.low, 2 * value - percentile.high, without_bias - half_width)
     high = max(percentile.high, 2 * value - percentile.low, without_bias + half_width)
     return Ends(low=max(least, low), high=min(1.0, high))
+
+
+def _where_known(coefficients: Floats, first: Floats, second: Floats) -> Floats:
+    """Return coefficients of two scorings; NaN where a system has no score (NaN) in one of them."""
+    is_unknown = np.isnan(first).any(-1) | np.isnan(second).any(-1)
+    return np.where(is_unknown, np.nan, coefficients)
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
