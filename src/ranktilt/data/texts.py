@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -41,6 +41,10 @@ _mapped_files = WeakSet[mmap.mmap]()
 _mapping = Lock()
 """Held while `_mapped_files` changes or is read: one thread may load while another one reads."""
 
+Part = TypeVar("Part")
+"""Texts that are processed together."""
+Made = TypeVar("Made")
+"""What is made of them."""
 TextBlocks = Iterable[Mapping[str, pl.Series]]
 """Blocks of a few rows, each with its columns of texts by their names."""
 
@@ -131,8 +135,20 @@ def by_blocks(make: Callable[[pl.Series], pl.Series], texts: pl.Series) -> pl.Se
         release_texts()
         return values
 
+    return pl.concat(list(map_in_threads(make_block, starts)))
+
+
+def map_in_threads(make: Callable[[Part], Made], parts: Sequence[Part]) -> Iterator[Made]:
+    """Yield what a function makes of each part, in their order; it runs in threads.
+
+    A single part is left to the calling thread. polars compiles a pattern anew in each thread,
+    which takes longer than to look for it in the texts of a small collection.
+    """
+    if len(parts) == 1:
+        yield make(parts[0])
+        return
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        return pl.concat(list(pool.map(make_block, starts)))
+        yield from pool.map(make, parts)
 
 
 def release_texts() -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,7 +25,7 @@ from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
 from ranktilt.data.faults.trimmed_texts import cut_at, title_prefixed
 from ranktilt.data.faults.twin_likeness import ALIKE_TEXTS, IDENTICAL_TEXTS, twin_likeness
 from ranktilt.data.text import quality
-from ranktilt.data.texts import TEXTS_A_BLOCK, release_texts
+from ranktilt.data.texts import TEXTS_A_BLOCK, map_in_threads, release_texts
 from ranktilt.progress import report
 
 Verdict = Literal["ok", "warning", "void"]
@@ -240,11 +239,10 @@ def _text_flags(docs: pl.DataFrame) -> pl.DataFrame:
     """
     frames, examined_count = list[pl.DataFrame](), 0
     blocks = list(docs.iter_slices(TEXTS_A_BLOCK)) if docs.height else [docs]
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        for frame in pool.map(_flags_of_block, blocks):
-            frames.append(frame)
-            examined_count += frame.height
-            report("examining texts", examined_count, docs.height)
+    for frame in map_in_threads(_flags_of_block, blocks):
+        frames.append(frame)
+        examined_count += frame.height
+        report("examining texts", examined_count, docs.height)
     return pl.concat(frames)
 
 
