@@ -3,6 +3,7 @@ choices.
 """
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from math import log2, sqrt
 from pathlib import Path
@@ -83,7 +84,12 @@ ORDERS = {
     "male": shuffled(LISTS, 3, lift=-0.4),
 }
 RUNS = [ranked(PEOPLE, orders, name) for name, orders in ORDERS.items()]
-AUDIT = audit(PEOPLE, RUNS, ["P@3", *SIDED, *WHOLE], **QUICK)
+
+
+@cache
+def audit_of_all() -> Audit:
+    """The audit of every run by every measure."""
+    return audit(PEOPLE, RUNS, ["P@3", *SIDED, *WHOLE], **QUICK)
 
 
 def without_documents(audit: Audit) -> Audit:
@@ -179,7 +185,9 @@ def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
 @pytest.mark.parametrize("measure", SIDED[:3])
 def test_difference_equals_naive_computation(measure: str) -> None:
     change = change_of(
-        compare(without_documents(AUDIT), baseline_run="neutral", resamples=4000), "female", measure
+        compare(without_documents(audit_of_all()), baseline_run="neutral", resamples=4000),
+        "female",
+        measure,
     )
     every = np.arange(len(LISTS))
     new, old = naive("female", measure, every), naive("neutral", measure, every)
@@ -198,7 +206,7 @@ def test_difference_equals_naive_computation(measure: str) -> None:
 
 class TestOneAudit:
     def test_every_other_run_is_compared_with_it(self) -> None:
-        comparison = compare(AUDIT, baseline_run="neutral", resamples=300)
+        comparison = compare(audit_of_all(), baseline_run="neutral", resamples=300)
         assert comparison.runs == (("female", "neutral"), ("male", "neutral"))
         assert [(c.run, c.measure) for c in comparison.estimates] == list(
             product(("female", "male"), (*SIDED, *WHOLE))
@@ -211,14 +219,18 @@ class TestOneAudit:
             for note in note_sentences(comparison.notes)
         )
         for change in comparison.estimates:
-            effects = {e.run: e.value for e in AUDIT.card if e.measure == change.measure}
+            effects = {e.run: e.value for e in audit_of_all().card if e.measure == change.measure}
             assert (change.new, change.old) == pytest.approx(
                 (effects[change.run], effects["neutral"])
             )
 
     def test_exchanging_the_runs_negates_every_difference_exactly(self) -> None:
         there, back = (
-            [c for c in compare(AUDIT, baseline_run=old, resamples=300).estimates if c.run == new]
+            [
+                c
+                for c in compare(audit_of_all(), baseline_run=old, resamples=300).estimates
+                if c.run == new
+            ]
             for new, old in (("female", "neutral"), ("neutral", "female"))
         )
         for change, mirrored in zip(there, back, strict=True):
@@ -236,13 +248,13 @@ class TestOneAudit:
             assert (mirrored.growth, mirrored.growth_low) == (-change.growth, -change.growth_high)
 
     def test_file_round_trip_and_identical_runs(self, tmp_path: Path) -> None:
-        back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
-        assert back == AUDIT
+        back = Audit.load(audit_of_all().save(tmp_path / "audit.json"))
+        assert back == audit_of_all()
         assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
         comparison = compare(back, baseline_run="neutral", resamples=300)
         assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
         # The file that an audit was read from is part of the comparison's spec.
-        of_made = compare(AUDIT, baseline_run="neutral", resamples=300)
+        of_made = compare(audit_of_all(), baseline_run="neutral", resamples=300)
         assert comparison.tilts == of_made.tilts
         assert comparison.estimates == of_made.estimates
         twice = audit(
@@ -258,18 +270,18 @@ class TestOneAudit:
         with refused(
             "unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"
         ):
-            compare(AUDIT, baseline_run="neutrall")
+            compare(audit_of_all(), baseline_run="neutrall")
         either = (
             "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN); "
             "an audit of 3 runs or more needs neither"
         )
         with refused(either):
-            compare(AUDIT, AUDIT, baseline_run="neutral")
+            compare(audit_of_all(), audit_of_all(), baseline_run="neutral")
         alone = audit(PEOPLE, RUNS[0], ["AWRF@3"], **QUICK)
         with refused(either):
             compare(alone)
         with refused("--baseline-run compares the runs of one audit, so give one; or omit it"):
-            compare(AUDIT, AUDIT, AUDIT, baseline_run="neutral")
+            compare(audit_of_all(), audit_of_all(), audit_of_all(), baseline_run="neutral")
         two_runs = audit(PEOPLE, RUNS[:2], ["AWRF@3"], **QUICK)
         with refused(
             "to compare the two runs of an audit, name the one to compare with: --baseline-run "

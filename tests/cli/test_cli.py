@@ -15,7 +15,7 @@ import pytest
 from cyclopts import Token
 
 import ranktilt as rt
-from ranktilt.cli.app import percentage, points
+from ranktilt.cli.app import app, percentage, points
 from ranktilt.cli.main import main
 from ranktilt.cli.tree import Command, commands, parse
 from tests.cli.conftest import Cli, refused
@@ -348,6 +348,17 @@ def test_an_option_of_one_value_is_refused_twice(command: Command, cli: Cli) -> 
         value = [] if option.hint is bool else ["1"]
         refusal = refused(cli, *command.path, first, *value, last, *value)
         assert refusal == f"{last} is given twice, but takes one value: keep one of them"
+
+
+def test_a_signature_is_read_once_and_each_pass_has_arguments_of_its_own() -> None:
+    first_pass, second_pass = (app["audit"].assemble_argument_collection() for _ in range(2))
+    for first, second in zip(first_pass, second_pass, strict=True):
+        assert first.parameter is second.parameter
+        assert all(any(child is argument for argument in second_pass) for child in second.children)
+    parent = next(argument for argument in first_pass if argument.children)
+    parent.children[0].append(Token(keyword="--seed", value="3"))
+    assert parent.has_tokens
+    assert not any(argument.has_tokens for argument in second_pass)
 
 
 def test_repeatable_options(cli: Cli, toy_folder: Path) -> None:

@@ -299,21 +299,19 @@ def command_words(text: str) -> tuple[Command | None, list[str]]:
     return command, taken
 
 
-NAMED = [
-    (source, match[1])
-    for source, text in messages()
-    for match in re.finditer(
-        r"\branktilt "
-        r"((?:audit|check|compare|gate|data|explain|generate|judge|mitigate|pairwise|rank"
-        r"|report|study|tools|train)\b[^\n]*)",
-        text,
-    )
-]
-
-
 def test_commands_in_messages_can_be_read() -> None:
-    assert len(NAMED) > 40
-    for source, text in NAMED:
+    named = [
+        (source, match[1])
+        for source, text in messages()
+        for match in re.finditer(
+            r"\branktilt "
+            r"((?:audit|check|compare|gate|data|explain|generate|judge|mitigate|pairwise|rank"
+            r"|report|study|tools|train)\b[^\n]*)",
+            text,
+        )
+    ]
+    assert len(named) > 40
+    for source, text in named:
         command, words = command_words(text)
         options = [word for word in words if word.startswith("-")]
         options_of_command = command.options if command else []

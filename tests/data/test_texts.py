@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,14 @@ import pytest
 
 from ranktilt.data import texts as texts_module
 from ranktilt.data.loading.assemble import unjudged_collection
-from ranktilt.data.texts import TEXTS_A_BLOCK, by_blocks, digest_of, mapped_texts, release_texts
+from ranktilt.data.texts import (
+    TEXTS_A_BLOCK,
+    by_blocks,
+    digest_of,
+    map_in_threads,
+    mapped_texts,
+    release_texts,
+)
 
 TEXTS = ["one", "", "drei Wörter hier", "日本語", "x" * 100_000]
 
@@ -67,6 +75,13 @@ def test_blocks_of_texts_give_what_all_texts_give(count: int) -> None:
     texts = pl.Series("text", [f"text {'x' * (number % 7)}" for number in range(count)], pl.String)
     lengths = by_blocks(lambda block: block.str.len_bytes(), texts)
     assert lengths.to_list() == texts.str.len_bytes().to_list()
+
+
+@pytest.mark.parametrize(("count", "is_alone"), [(1, True), (5, False)])
+def test_a_single_part_is_left_to_the_calling_thread(count: int, is_alone: bool) -> None:
+    made = list(map_in_threads(lambda part: (part, threading.get_ident()), range(count)))
+    assert [part for part, _ in made] == list(range(count))
+    assert (threading.get_ident() in {thread for _, thread in made}) is is_alone
 
 
 def test_released_texts_are_read_again() -> None:

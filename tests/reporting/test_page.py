@@ -37,7 +37,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import histogram
 from ranktilt.reporting.glossary import TERMS, Glossary, Term, visible
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.render.html import digest, safe_json
+from ranktilt.reporting.render.html import _environment, digest, safe_json
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import report_page
 from tests.auditing.test_pairwise import chosen
@@ -527,3 +527,8 @@ def test_marked_text_reads_as_the_text(text: str) -> None:
 def test_marks_of_direction_are_visible() -> None:
     assert visible("a\u200eb\u200fc\u061cd") == r"a\u200eb\u200fc\u061cd"
     assert visible("a\u200cb") == "a\u200cb"  # Persian writes it within words
+
+
+def test_a_template_is_compiled_once() -> None:
+    first, second = (_environment().get_template("page.html") for _ in range(2))
+    assert first is second

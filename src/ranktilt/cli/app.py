@@ -6,9 +6,10 @@ A *panel* is a part of a help page with a title: a list of commands or of option
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from cyclopts import App, Group, Parameter, Token
+from cyclopts import App, ArgumentCollection, Group, Parameter, Token
 from cyclopts.help import DefaultFormatter, PanelSpec
 from rich.box import Box
 from rich.text import Text
@@ -113,9 +114,41 @@ HELP_PAGE = HelpPage(panel_spec=PanelSpec(box=_RULE_ABOVE, padding=(0, 1)))
 """Layout of all help."""
 
 
+class _Parser(App):
+    """A parser that reads the signature of its verb once, whoever asks for its arguments.
+
+    A command line is parsed in several passes, each of which asks for them; to read the signature
+    of ``audit`` takes longer than all else in a pass.
+    """
+
+    @cached_property
+    def _collected(self) -> dict[tuple[Parameter, bool], ArgumentCollection]:
+        """Arguments without words, by the defaults of their settings and whether they have help."""
+        return {}
+
+    def assemble_argument_collection(
+        self, *, default_parameter: Parameter | None = None, parse_docstring: bool = False
+    ) -> ArgumentCollection:
+        """Return the arguments and options; a pass may write the words that it reads into them."""
+        defaults = Parameter.combine(self.app_stack.default_parameter, default_parameter)
+        kept = self._collected.get((defaults, parse_docstring))
+        if kept is None:
+            kept = super().assemble_argument_collection(
+                default_parameter=default_parameter, parse_docstring=parse_docstring
+            )
+            self._collected[defaults, parse_docstring] = kept
+        fresh = kept.copy(reset_tokens=True)
+        copies = {id(old): new for old, new in zip(kept, fresh, strict=True)}
+        for argument in fresh:
+            # The copy still has the children of the argument that is kept.
+            argument.children = argument.children.copy()
+            argument.children[:] = [copies[id(child)] for child in argument.children]
+        return fresh
+
+
 def _app(name: str, summary: str, **settings: Any) -> App:
     """Return a command that has commands of its own."""
-    return App(
+    return _Parser(
         name=name,
         help=summary,
         help_flags=["--help", "-h"],

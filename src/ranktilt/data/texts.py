@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,6 +46,10 @@ _mapped_files = WeakSet[mmap.mmap]()
 _mapping = Lock()
 """Held while `_mapped_files` changes or is read: one thread may load while another one reads."""
 
+Part = TypeVar("Part")
+"""Texts that are processed together."""
+Made = TypeVar("Made")
+"""What is made of them."""
 TextBlocks = Iterable[Mapping[str, pl.Series]]
 """Blocks of a few rows, each with its columns of texts by their names."""
 
@@ -149,23 +153,34 @@ def by_blocks(make: Callable[[pl.Series], Rows], texts: pl.Series, task: str = "
         return values
 
     blocks, examined_count = list[Rows](), 0
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        for block in pool.map(make_block, starts):
-            blocks.append(block)
-            examined_count += len(block)
-            if task:
-                report(task, examined_count, len(texts))
+    for block in map_in_threads(make_block, starts):
+        blocks.append(block)
+        examined_count += len(block)
+        if task:
+            report(task, examined_count, len(texts))
     return pl.concat(blocks)
+
+
+def map_in_threads(make: Callable[[Part], Made], parts: Sequence[Part]) -> Iterator[Made]:
+    """Yield what a function makes of each part, in their order; it runs in threads.
+
+    A single part is left to the calling thread. polars compiles a pattern anew in each thread,
+    which takes longer than to look for it in the texts of a small collection.
+    """
+    if len(parts) == 1:
+        yield make(parts[0])
+        return
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        yield from pool.map(make, parts)
 
 
 def digest_of(texts: pl.Series) -> bytes:
     """Return a hash of texts and their order."""
     digest = hashlib.blake2b(digest_size=16)
     parts = [texts.slice(start, _TEXTS_A_HASH) for start in range(0, len(texts), _TEXTS_A_HASH)]
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        for part_digest in pool.map(_digest_of_part, parts):
-            digest.update(part_digest)
-            release_texts()
+    for part_digest in map_in_threads(_digest_of_part, parts):
+        digest.update(part_digest)
+        release_texts()
     return digest.digest()
 
 

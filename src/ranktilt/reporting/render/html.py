@@ -85,8 +85,12 @@ def html_fragment(document: Document) -> str:
     return _environment().get_template("fragment.html").render(page=document, terms=Glossary(()))
 
 
+@lru_cache(maxsize=1)
 def _environment() -> Environment:
-    """Return Jinja's environment for the templates, which escapes every text."""
+    """Return Jinja's environment for the templates, which escapes every text.
+
+    It keeps what it compiles, which takes longer than to fill a template.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
