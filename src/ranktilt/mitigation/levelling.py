@@ -415,7 +415,7 @@ def _card_leads(inputs: AuditInputs) -> list[float]:
     card = Card(
         groups=inputs.groups,
         twins={pair.names: pair.twins},
-        questions=inputs.questions[:1],
+        questions=inputs.card_questions[:1],
         inference=inputs.options.inference,
         shuffles=_shuffles(inputs),
         shows_random_band=inputs.options.by != "source",
