@@ -155,9 +155,9 @@ class Card:
         A document that is not relevant has the same random label in all lists. If all documents of
         both groups are twins, the twins exchange their labels instead.
         """
-        signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         exchanges = {
-            pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()
+            pair: all_paired(signs_of(self.groups, pair), twins.rows)
+            for pair, twins in self.twins.items()
         }
         pages = [
             TopRanks.from_run(judged_run, estimand, len(self.groups.code))
@@ -172,22 +172,37 @@ class Card:
             zip(judged_runs, pages, shuffled_shares, strict=True)
         ):
             for pair_index, (pair, twins) in enumerate(self.twins.items()):
-                answers = TwinAnswers(
-                    total=page.difference(signs[pair]),
-                    weight=page.known.astype(np.float64),
-                    details={"shares": share_difference(signs[pair])},
-                )
-                if exchanges[pair] or shares is None:
-                    answers = answers._replace(clusters=page.clusters(signs[pair]))
-                    sample = self._twin_sample(judged_run, estimand, twins, answers)
-                else:
+                null = None
+                if shares is not None and not exchanges[pair]:
                     a, b = (self.groups.names.index(name) for name in pair)
-                    labels = page_labels(
-                        judged_run, page, signs[pair], self.groups, origins=self.origins
-                    )
-                    sample = self._plain_sample(judged_run, estimand, twins, answers)
-                    sample = sample.with_random_labels(shares[a] - shares[b], labels)
+                    null = shares[a] - shares[b]
+                sample = self._page_sample(judged_run, estimand, page, twins, null)
                 yield run_index, pair_index, sample
+
+    def _page_sample(
+        self,
+        judged_run: JudgedRun,
+        estimand: GroupEstimand,
+        page: TopRanks,
+        twins: TwinPairs,
+        null: Floats | None,
+    ) -> Sample:
+        """Return one run's difference of shares of the page between two groups.
+
+        `null` has the differences under random labels; None if twins exchange their labels instead.
+        """
+        signs = signs_of(self.groups, twins.pair)
+        answers = TwinAnswers(
+            total=page.difference(signs),
+            weight=page.known.astype(np.float64),
+            details={"shares": share_difference(signs)},
+        )
+        if null is None:
+            answers = answers._replace(clusters=page.clusters(signs))
+            return self._twin_sample(judged_run, estimand, twins, answers)
+        labels = page_labels(judged_run, page, signs, self.groups, origins=self.origins)
+        sample = self._plain_sample(judged_run, estimand, twins, answers)
+        return sample.with_random_labels(null, labels)
 
     def _list_answers(
         self, estimand: GroupEstimand, judged_runs: Sequence[JudgedRun]

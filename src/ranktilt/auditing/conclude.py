@@ -68,20 +68,21 @@ def conclude(
 
     `by_query` has every answer by group of queries; None if it was not asked for.
     """
-    options, runs = inputs.options, inputs.runs
-    judged_runs = inputs.judged_runs
+    runs, judged_runs = inputs.runs, inputs.judged_runs
+    spec = _spec(inputs)
+    run_names = tuple(run.name for run in runs)
+    values = mean_values(judged_runs, measurements.values)
     counts = measurements.pair_counts
     pair_counts = summed_pair_counts(counts) if inputs.has_repeats else counts
-    run_names = tuple(run.name for run in runs)
-    samples = [*inferences.tilt_samples, *inferences.group_samples]
-    contributions = Contributions.from_samples(samples, inputs.collection, inputs.judgments.queries)
-    query_answers = tuple(_query_answers(sample) for sample in inferences.group_samples)
-    top_results = TopResults.from_runs(runs, options.keep_top) if options.keep_top else None
     notes = tuple(_notes(inputs, measurements, inferences))
     differences = tuple(_confounds(inputs))
     sensitivities = tuple(label_sensitivities(_answers_by_labels(inputs, inferences)))
-    spec = _spec(inputs)
-    values = mean_values(judged_runs, measurements.values)
+    keep_top = inputs.options.keep_top
+    top_results = TopResults.from_runs(runs, keep_top) if keep_top else None
+    # `compare` tests these answers again, and needs what each document adds to them.
+    query_answers = tuple(_query_answers(sample) for sample in inferences.group_samples)
+    samples = [*inferences.tilt_samples, *inferences.group_samples]
+    contributions = Contributions.from_samples(samples, inputs.collection, inputs.judgments.queries)
     return Audit(
         spec=spec,
         runs=run_names,
@@ -183,11 +184,13 @@ def _notes(
     options, tilts = inputs.options, inferences.tilts
     judged_runs = list(named_repeats(inputs.judged_runs))
     yield from inputs.notes
+    # Notes on how far labels and lists can be trusted.
     answers_by_labels = _answers_by_labels(inputs, inferences)
     yield from label_notes(
         options.label_errors, options.margin, inputs.label_model, answers_by_labels
     )
     yield from variation_notes((*tilts, *inferences.card))
+    # Notes on runs, and on what was read.
     notes_on_runs = chain.from_iterable(
         run_notes(judged_run, collection, options.missing) for judged_run in judged_runs
     )
@@ -198,6 +201,7 @@ def _notes(
     yield from source_notes(collection, groups.by)
     yield from judgment_notes(judgments, collection)
     yield from repeated_notes(content_repeated(inputs.judged_runs))
+    # Notes on groups, and on comparisons that rest on few queries.
     yield from group_notes(
         groups,
         [pair.names for pair in inputs.pairs if inputs.measures and not pair.has_judgments],
@@ -219,6 +223,7 @@ def _notes(
     if inputs.card_questions and inputs.label_model is None:
         has_twins = any(len(pair.twins.rows) for pair in inputs.pairs)
         yield from card_notes(collection, groups, twins=has_twins)
+    # A margin in another unit says nothing about Relative Δ, which is in points.
     margin = read_margin(options.margin)
     points = margin if isinstance(margin, float) else DEFAULT_MARGIN
     yield from noise_notes(inferences.noise, first_tilts(inputs, tilts), points)

@@ -7,8 +7,8 @@ interval, p and details.
 
 `effects` makes the effects of one table from its samples. All tables of audits are made by it, so
 that they follow the same rules. The bootstrap draws queries, and all samples over the same queries
-use the same draws. They are a *family* here; this is only about computing time, and not about the
-correction of p. The change between two runs is in `comparison.changes`.
+use the same draws, which saves time and changes no number. The change between two runs is in
+`comparison.changes`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ResampledTask(Protocol):
     """Values per query of one question, of one run or of two: a `Sample` or a `ChangeTask`."""
 
     @property
-    def family(self) -> bytes:
+    def resampling_key(self) -> bytes:
         """Key of the queries that count; tasks with equal keys share resamples."""
 
 
@@ -45,25 +45,24 @@ Answer = TypeVar("Answer")
 Row = TypeVar("Row", bound=Effect)
 
 
-def by_family(
+def with_shared_resamples(
     tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Answer]]
 ) -> list[Answer]:
-    """Compute tasks over the same queries together, so that they share resamples.
+    """Compute tasks over the same queries together, so that resamples are drawn once for all.
 
-    Drawing resamples takes longer than using them, so they are drawn once for all tasks of a
-    family. `compute` gets the tasks of one family. The answers are in the order of `tasks`.
+    `compute` gets tasks with equal keys. The answers are in the order of `tasks`.
     """
-    families: dict[bytes, list[int]] = defaultdict(list)
+    indices_by_key: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
-        families[task.family].append(index)
+        indices_by_key[task.resampling_key].append(index)
     answers: dict[int, Answer] = {}
-    for indices in families.values():
-        family = [tasks[index] for index in indices]
-        answers.update(zip(indices, compute(family), strict=True))
+    for indices in indices_by_key.values():
+        tasks_of_key = [tasks[index] for index in indices]
+        answers.update(zip(indices, compute(tasks_of_key), strict=True))
     return [answers[index] for index in range(len(tasks))]
 
 
-def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
+def resampling_key_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
     """Return a key of the queries that count, and of which of them repeat each other."""
     return mask.tobytes() + (b"" if distinct is None else distinct.tobytes())
 
@@ -164,9 +163,9 @@ class Sample:
         )
 
     @property
-    def family(self) -> bytes:
+    def resampling_key(self) -> bytes:
         """Key of the queries that count; equal keys share resamples."""
-        return family_of(self.mask, self.distinct)
+        return resampling_key_of(self.mask, self.distinct)
 
 
 def numbers_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> Ints:
@@ -282,7 +281,9 @@ def effects(
     primary : Estimand, optional
         The question that was chosen before the data were seen; see `correct_p_values`.
     """
-    computed = by_family(samples, lambda members: _family_effects(members, options))
+    computed = with_shared_resamples(
+        samples, lambda members: _effects_over_same_queries(members, options)
+    )
     first_by_pair = {(effect.run, effect.a, effect.b): effect for effect in first_effects}
     ordered = []
     for effect in computed:
@@ -292,7 +293,9 @@ def effects(
     return correct_p_values([*ordered, *first_by_pair.values()], options.correction, primary)
 
 
-def _family_effects(members: Sequence[Sample], options: InferenceOptions) -> list[Effect]:
+def _effects_over_same_queries(
+    members: Sequence[Sample], options: InferenceOptions
+) -> list[Effect]:
     """Compute the effects of samples over the same queries."""
     columns: list[Floats] = []  # numerator and denominator of each sample in turn
     differences: list[Floats] = []
@@ -303,15 +306,15 @@ def _family_effects(members: Sequence[Sample], options: InferenceOptions) -> lis
     means = resampled_means(columns, resamples=options.resamples, seed=options.seed)
     flips = sign_flip_ps(differences, resamples=options.resamples, seed=options.seed)
     is_t_test = options.test == "t"
-    family = []
+    computed = []
     for index, sample in enumerate(members):
         numerator_means, denominator_means = means[2 * index], means[2 * index + 1]
         resampled = sample.estimand.combine(numerator_means, denominator_means)
         checks = {"sign flips": flips[index]} if sample.twins else {}
         t_p = t_test_p(differences[index]) if sample.twins and is_t_test else None
         effect = _effect(sample, resampled, checks=checks, t_p=t_p, rounding=options.rounding)
-        family.append(effect)
-    return family
+        computed.append(effect)
+    return computed
 
 
 def _effect(

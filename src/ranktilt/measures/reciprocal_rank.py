@@ -1,4 +1,8 @@
-"""RR: the reciprocal rank of the first relevant document."""
+"""RR: the reciprocal rank of the first relevant document.
+
+A *tie block* is the documents of one list with the same score, of which all orders are equally
+likely. A *hit* is a relevant document of the group.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +35,9 @@ class ReciprocalRank(Measure):
 
     It is 0 if that document is below k. Let the first tie block with relevant documents have n
     documents, r of them relevant. Its first relevant document is at position i with the probability
-    ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork, ECIR 2008). The difference between twins is
-    not linear in their labels, because only the first relevant document of each group counts.
-
-    A *hit* is a relevant document of the group.
+    ``C(n − i, r − 1) / C(n, r)`` (McSherry & Najork, ECIR 2008). The difference between twins (two
+    versions of one document, one in each group) is not linear in their labels, because only the
+    first relevant document of each group counts.
     """
 
     name = "RR"

@@ -1,8 +1,8 @@
 """Equivalence of paired values: whether their mean difference is shown to be small.
 
 A test that finds no difference does not show that there is none: there may be too little data. A
-test of equivalence can show that a difference is small. It asks whether the mean difference lies
-within ±margin, where you decide which margin is small. Each difference belongs to one query or to
+test of *equivalence* can show that a difference is small. It asks whether the mean difference lies
+within ±*margin*, where you decide which margin is small. Each difference belongs to one query or to
 one pair of texts.
 """
 

@@ -3,7 +3,7 @@
 Both runs ranked the same queries, and are resampled together, so that a query that is hard for both
 does not count as a difference. A `ChangeTask` holds the values per query of one question under both
 runs; `mean_changes` and `contrast_changes` make a `Change` of each. Tasks over the same queries
-share bootstrap resamples: they are a *family*.
+share bootstrap resamples, which saves time and changes no number.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy.typing as npt
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.significance import (
     Sample,
-    by_family,
-    family_of,
     influence_of_ratio,
     numbers_of,
+    resampling_key_of,
+    with_shared_resamples,
 )
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Floats, Ints
@@ -78,9 +78,9 @@ class Columns:
         return sum_repeats(column[self.mask], distinct)
 
     @property
-    def family(self) -> bytes:
+    def resampling_key(self) -> bytes:
         """Key of the queries that count; equal keys share resamples."""
-        return family_of(self.mask, self.distinct)
+        return resampling_key_of(self.mask, self.distinct)
 
 
 def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[Floats]:
@@ -132,9 +132,9 @@ class ChangeTask:
     """Variance of new − old, where it does not follow from `clusters`."""
 
     @property
-    def family(self) -> bytes:
+    def resampling_key(self) -> bytes:
         """Key of the queries that count; equal keys share resamples."""
-        return self.columns.family
+        return self.columns.resampling_key
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -231,7 +231,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
     make the difference uncertain.
     """
 
-    def family_changes(members: list[ChangeTask]) -> Iterator[Change]:
+    def changes_over_same_queries(members: list[ChangeTask]) -> Iterator[Change]:
         columns: list[Floats] = []
         for task in members:
             columns += task.columns.sums
@@ -258,7 +258,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
             )
             yield task.change(new, old, inference, effective_n=influence.variance().effective_n)
 
-    return by_family(tasks, family_changes)
+    return with_shared_resamples(tasks, changes_over_same_queries)
 
 
 def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
@@ -267,12 +267,12 @@ def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) 
     Each answer combines two columns of values per query, numerator and denominator.
     """
 
-    def family_changes(members: list[ChangeTask]) -> Iterator[Change]:
+    def changes_over_same_queries(members: list[ChangeTask]) -> Iterator[Change]:
         means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
         for task, resampled_columns in zip(members, means, strict=True):
             yield _contrast_change(task, resampled_columns)
 
-    return by_family(tasks, family_changes)
+    return with_shared_resamples(tasks, changes_over_same_queries)
 
 
 def _contrast_change(task: ChangeTask, resampled_columns: Floats) -> Change:

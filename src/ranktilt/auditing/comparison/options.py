@@ -1,4 +1,7 @@
-"""The options of a comparison, and their valid values."""
+"""The options of a comparison, and their valid values.
+
+Audits of rankings, of citations and of judges are compared with the same options.
+"""
 
 from __future__ import annotations
 

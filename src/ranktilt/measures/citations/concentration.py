@@ -1,4 +1,7 @@
-"""Concentration: over how many domains citations are spread."""
+"""Concentration: over how many domains citations are spread.
+
+An answer of an engine *cites* pages, and the *domain* of a page is the site that it is from.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The difference of two coefficients over the same queries, such as Cohen's κ of two judges."""
+"""The difference of two coefficients over the same queries, such as Cohen's κ of two judges.
+
+A *coefficient* says how far a judge agrees with people, or how far two orders agree: from −1 to 1.
+A *judge* grades how relevant documents are. Both coefficients are computed in the same *resamples*:
+queries drawn with replacement. So queries that are hard for both do not count as a difference.
+"""
 
 from __future__ import annotations
 
