@@ -2,7 +2,8 @@
 
 An *answer* is what an engine wrote for a query; several answers to one query are its *repeats*. A
 page has a *label*, which is its group. It may be *cited* by an answer, *consulted* (read by the
-engine before it answered), and *retrieved*, with a rank, for the query.
+engine before it answered), and *retrieved*, with a rank, for the query. A *unit* is pages that are
+labelled together, such as those of a domain.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def prepare(
         labelled_pages=labelled_pages.pages,
         spec={
             **answers.spec,
-            **labelled_pages.label_file.spec(labelled_pages.pages["label"], 0),
+            **labelled_pages.label_file.spec(labelled_pages.pages["label"], rest_count=0),
             "by": by,
             "of_documents": of_documents,
         },

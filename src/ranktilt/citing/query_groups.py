@@ -115,7 +115,7 @@ def citation_breakdown(
         rows = inputs.pair_rows(*pair)
         queries = inputs.query_names(*pair)
         for question in answerable_questions(rows, has_words=inputs.has_words):
-            # An audit of rankers has a run here.
+            # In an audit of rankers the key also names a run; answers have none.
             key = AnswerKey(run="", question=question.key, a=pair[0], b=pair[1])
             grouped = _grouped_scores(rows, question, groups, queries)
             difference, rest = compare_groups(
@@ -124,6 +124,7 @@ def citation_breakdown(
             differences.append(difference)
             against_rest += correct_rest(rest, exchanges.correction)
             if question.key == primary:
+                # How far single queries differ beyond noise.
                 scores = _query_scores(rows, question.estimate(rows), has_units=True)
                 variance = split_half_variance(
                     difference,
@@ -199,7 +200,7 @@ def _grouped_scores(
     scores = _query_scores(rows, estimate, has_units=units >= FEWEST_UNITS)
     counts = np.bincount(group[group >= 0])
     tested: list[int] = np.flatnonzero(counts >= FEWEST).tolist()
-    # The value over all queries is undefined, and so is what a query adds to it.
+    # Where the value over all queries is undefined, so is the influence of each query on it.
     if not np.isfinite(scores.score).all():
         tested = []
     # Without weights no size of a difference is given: the influence on a logarithm of a ratio has

@@ -3,8 +3,9 @@
 A *source* is the author of documents, or a group of another column that is compared in its place.
 The *reference* is the source that others are compared with. *Twins* are two documents of the same
 origin by different sources. A *probe* is a question about texts, such as "which are longer?", and
-an object that answers it. To *attribute* the gap of a ranker (how much higher it scores one of two
-twins) is to say which properties of the texts go with it.
+an object that answers it. Hedges' g is a difference of means, in standard deviations. An *encoder*
+is the part of some rankers that turns texts into vectors. To *attribute* the gap of a ranker (how
+much higher it scores one of two twins) is to say which properties of the texts go with it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A *probe* is a question about texts. *Twins* are two documents of the same origin, one by the
 *reference* (usually human) and one by another source (author), its *rewrite*. *Terms* are
-lower-cased runs of letters, digits and underscores.
+lower-cased runs of letters, digits and underscores. The *idf* of a term, its inverse document
+frequency, is the higher the fewer documents have the term.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far lists move from the baseline's: the cost of a correction if nothing is judged.
 
 Without judgments, lost effectiveness cannot be measured. But the fewer documents a correction
-replaces, the less it can harm.
+replaces, the less it can harm. The *budget* is the share of documents that it may replace.
 
 The *effective number* of queries is how many independent queries they are worth. It follows from
 the *influence* of each query on a mean: how much it pulls the mean away from the others.
@@ -200,8 +200,8 @@ def movement(
     replaced = Columns(values=distances.replaced[None], distinct=distinct)
     return Movement(
         candidate=candidate,
-        rbo=_mean(overlap, 1.0, 1.0, resamples=resamples, seed=seed),
-        replaced=_mean(replaced, 100.0, 0.0, resamples=resamples, seed=seed),
+        rbo=_mean(overlap, scale=1.0, neutral=1.0, resamples=resamples, seed=seed),
+        replaced=_mean(replaced, scale=100.0, neutral=0.0, resamples=resamples, seed=seed),
         queries=replaced.queries,
         effective_n=_influence(replaced).variance().effective_n,
     )
@@ -215,7 +215,7 @@ def _influence(columns: Columns) -> Influence:
 
 
 def _mean(
-    columns: Columns, scale: float, neutral: float, *, resamples: int, seed: int
+    columns: Columns, *, scale: float, neutral: float, resamples: int, seed: int
 ) -> MovementMean:
     """Return a mean with its interval, each multiplied by `scale`, which is also their upper bound.
 

@@ -4,7 +4,9 @@ Pages that answers cite are of two groups, a and b, by their *labels*. A *unit* 
 labelled together, such as those of a domain. If the group of a page did not matter, the labels of
 units could be exchanged without changing what is cited. So the test deals the labels out again at
 random, computes its statistic for each *exchange*, and counts how often it is at least as far from
-0 as the observed one. `ranktilt.measures.citations.base.Exchange` defines the statistic.
+0 as the observed one. `ranktilt.measures.citations.base.Exchange` defines the statistic. It is made
+of *amounts*, such as the citations of each unit, and often also of *supports*, such as the pages of
+each unit that could have been cited.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Options for how a language model is asked for answers with citations.
 
 A *context* is the documents that one request shows. *Twins* are two versions of a document, written
-by two sources, such as a human and a language model. A *label* is the author that a document is
-shown with.
+by two sources, such as a human and a language model. In a *designed collection* each document has
+several versions, which differ in factors such as length. A *label* is the author that a document is
+shown with. *Repeats* are several requests about one query.
 """
 
 from __future__ import annotations
