@@ -3,6 +3,7 @@
 The *source* of a document is who wrote it, such as people or a language model. Its *origin* is the
 id of the document that it was rewritten from, or its own id. *Twins* are two documents of one
 origin by different sources. The *judgments* (*qrels*) say how relevant a document is to a query.
+The *spec* says how the collection was made, such as from which files.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ class BatchJob:
 def plan_batches(lengths: Ints, tokens: int, *, most: int = MOST_ROWS) -> list[Ints]:
     """Divide inputs into batches of at most `tokens` tokens and `most` rows, the longest first.
 
-    Each batch is an array of positions in `lengths`.
+    Each batch is an array of positions in `lengths`. All its inputs are padded to the length of the
+    first, which is the longest, so that similar lengths together waste the least.
     """
     order = np.argsort(-lengths, kind="stable")
     batches = []

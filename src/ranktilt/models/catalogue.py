@@ -1,7 +1,8 @@
 """The model table: the papers' rankers by short name, as data.
 
 The *spec* of a model is what users type to rank with it, such as ``dense:minilm``: its *kind*,
-which is the name of the ranker that takes it, and its short name. The *hub* is Hugging Face's.
+which is the name of the ranker that takes it, and its short name. The *hub* is Hugging Face's. The
+*source* of a model is its authors, with their publication.
 """
 
 from __future__ import annotations

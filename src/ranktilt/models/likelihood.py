@@ -291,7 +291,7 @@ class Likelihood(Portable):
         """Yield the windows of a text for a masked model, once for each set of masked tokens."""
         before, after = self._special_tokens
         room = self._limit - len(before) - len(after)
-        window_count = -(-len(ids) // room)
+        window_count = -(-len(ids) // room)  # rounded up
         edges = np.linspace(0, len(ids), window_count + 1).astype(np.int64)
         for begin, stop in pairwise(edges.tolist()):
             window = ids[begin:stop]
@@ -379,6 +379,7 @@ class Likelihood(Portable):
         most_scored = _LOGITS_A_BATCH * self._device_factor // self._vocabulary_size
         start = 0
         while start < len(rows):
+            # All rows of a batch are padded to the length of the first, which is the longest.
             size = most_tokens // len(rows[start].ids)
             scored = np.cumsum([len(row.targets) for row in rows[start : start + size]])
             fitting = int(np.searchsorted(scored, most_scored, side="right"))

@@ -4,7 +4,8 @@ An audit's file keeps the heads of its ranked lists, and no texts. Its *spec* sa
 it names the files that were read, with a hash of each. These are the documents and queries, the
 *judgments* (*qrels*: which documents are relevant to a query) and the *labels* by which documents
 are grouped. The collection is read again only from files with these hashes: somebody else's audit
-must not make a page show your files.
+must not make a page show your files. A *split* is a named set of judgments, and the *source* of a
+document is who wrote it.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def reload_sources(
     was_passed = collection is not None
     try:
         if collection is None:
-            with forbid_fetching():
+            with forbid_fetching():  # somebody else's audit may name any collection of a library
                 first = result.audits[0]
                 collection = _full_collection(first, InputFiles.from_audit(first, path))
         parts = tuple(
@@ -132,7 +133,7 @@ def reload(
     was_passed = collection is not None
     try:
         if collection is None:
-            with forbid_fetching():
+            with forbid_fetching():  # somebody else's audit may name any collection of a library
                 collection = _collection(audit, InputFiles.from_audit(audit, path))
         collection = tested_part(audit, collection)
         groups, judgments = _groups_and_judgments(audit, collection)
@@ -200,6 +201,7 @@ def _require_audited(
     judged_run = JudgedRun.from_run(run, collection, judgments)
     ties = str(audit.spec.get("ties", "expected"))
     values = group_values(judged_run, audit.measures, groups, ties)
+    # Queries that the audit does not count, as its spec says, have no value in it.
     values[:, :, judged_run.left_out(str(audit.spec.get("missing", "zero")))] = np.nan
     expected = audit.values[audit.runs.index(run.name)]
     is_same = np.isclose(values, expected, rtol=0, atol=_TOLERANCE, equal_nan=True)

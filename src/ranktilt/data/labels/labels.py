@@ -3,7 +3,8 @@
 A *label* is the value of a column by which documents are grouped, such as ``source`` (who wrote a
 document). The *rest* is all documents that a label file does not name; the user may choose a label
 for them. The *origin* of a document is the one that it was rewritten from. *Judgments* (*qrels*)
-are grades of how relevant documents are to queries.
+are grades of how relevant documents are to queries. The *spec* of a collection says how it was
+made, such as from which files.
 
 `labelled` makes a collection of a label file and runs, without texts. `with_labels` adds a column
 to a collection that was loaded with its texts.

@@ -3,7 +3,8 @@
 Several *sources* (people, language models) may write *versions* of one document, and call them by
 the same id in their files. This is the *bare id*; in the collection each version gets an id of its
 own. The *origin* of a version is the id of the document that it was rewritten from. *Judgments*
-(*qrels*) are grades of how relevant a document is to a query; a file of them is a *split*.
+(*qrels*) are grades of how relevant a document is to a query; a file of them is a *split*. The
+*spec* of a collection says how it was made.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A *snapshot* is the folder of a data set's files at one commit. A *shard* is one of several Parquet
 files that a table is divided into. *Judgments* (*qrels*) say which documents are relevant to a
 query; a *split* is a named set of them, such as ``test``. The *source* of a document is who wrote
-it.
+it. The *spec* of a collection says how it was made.
 """
 
 from __future__ import annotations

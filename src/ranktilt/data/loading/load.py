@@ -2,7 +2,8 @@
 
 A *split* is a named set of judgments (*qrels*), such as ``test``. A *layout* says which files a
 folder has. Texts by several sources that share an id are *versions* of one document; a folder that
-`generate versions` wrote has their *design*, that is, how they differ.
+`generate versions` wrote has their *design*, that is, how they differ. The *spec* of a collection
+says how it was made; a document or query is *judged* if a judgment names it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A `Run` is the first repeat and holds the others in `Run.repeats`. An audit averages repeats within
 each query. `Run.from_repeats` makes such a run of several runs, and `each_repeat` makes a run of
-each repeat again.
+each repeat again. The *spec* of a run says how it was made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read questions with answers by people and by a language model, as JSON lines, such as HC3.
 
 People and the language model are the two *sides*. A *domain* is the subject of a question, such as
-``medicine``.
+``medicine``. A question that is asked several times has several *askings*.
 """
 
 from __future__ import annotations

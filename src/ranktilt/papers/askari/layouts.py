@@ -6,6 +6,8 @@ of the paper are printed together, a table shows only the rows for which `home` 
 trains rankers on the answers of each side (people, or a language model), and measures them. Its
 *kinds* of evaluations are the collections on which it does: those that rankers learned from
 (``supervised``), others (``zero-shot``), and so on. A *group* is the answers of one side or domain.
+A split is a part of the questions, such as ``test``, and the source of an answer is the side that
+wrote it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 ChatGPT-RetrievalQA is such a collection. People and the language model are its two *sides*; a
 *domain* is the subject of a question. A question may be asked several times; each of these
-*askings* is a query.
+*askings* is a query. Judgments (qrels) say which answers are relevant to a query, and a split is a
+part of the questions with its judgments. The source of an answer is the side that wrote it.
 """
 
 from __future__ import annotations

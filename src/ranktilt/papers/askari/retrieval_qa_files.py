@@ -2,7 +2,8 @@
 
 The two *sides* are people's answers and a language model's answers; each is a source. A *split* is
 a part of the questions (train, dev or test) with its judgments. The *depth* of a run is its number
-of documents for each query.
+of documents for each query. Judgments (qrels) say which answers are relevant to a query; the spec
+of a run says how it was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Training triples: a query, a relevant document and a random other one, which is its negative."""
+"""Training triples: a query, a relevant document and a random other one, which is its negative.
+
+A query is *judged* if some document is known to be relevant to it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Figure 6 of Dai et al.: both sides' NDCG@1 and MAP@1, and Relative Δ, by temperature.
 
 The sides are human texts, the *reference*, and a model's rewrites of them. A *series* is the
-rewrites of one model at several temperatures.
+rewrites of one model at several temperatures. A *source* is the rewrites at one temperature.
 """
 
 from __future__ import annotations

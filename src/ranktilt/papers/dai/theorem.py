@@ -7,6 +7,7 @@ the PLM), H stands for human readers, and LLM is the model that wrote the rewrit
 log perplexity of text d by model B: the mean negative log-probability of its tokens. PPL(d_G | d_H,
 B) is the log perplexity of d_G if B reads d_H before it. D_KL is the Kullback–Leibler divergence of
 two distributions over the next token. A *reader* is a language model that stands for human readers.
+The *reference* is the source of the human texts. A *margin* is by how much a condition holds.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ CITATION = "Dai et al., KDD 2024, sec. 4.3, theorem 4.1"
 """Place of the theorem in the paper."""
 _RESAMPLES = 2_000
 """Number of resamples of the bootstrap over twins."""
-_FEWEST_TWINS = 3
-"""Fewest twins for an interval; two have only three different resamples."""
+_FEWEST_TWINS = FEWEST_ROWS
+"""Fewest twins for an interval, as for every bootstrap: two have only three different resamples."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +203,7 @@ def conditions(twins: Sequence[TwinReading], *, seed: int = 0) -> list[Condition
     draws = np.random.default_rng(seed).multinomial(
         len(twins), [1 / len(twins)] * len(twins), _RESAMPLES
     )
-    if len(twins) < FEWEST_ROWS:
+    if len(twins) < _FEWEST_TWINS:
         draws = np.full(draws.shape, np.nan)
     reductions = rewrite - rewrite_given_human
     epsilon = max(float(reductions.mean()), 0.0)

@@ -3,7 +3,8 @@
 An *item* is a document of a query's list. One group is *protected*, such as female authors. A
 *block* is a part of the list with the same relevance and the same group; its *pool* is the
 documents that it can be drawn from. A *label* is the group of a document in the data, such as
-``Europe``.
+``Europe``. The spec of a collection or run says how it was made; the source is the data that items
+are drawn from.
 """
 
 from __future__ import annotations

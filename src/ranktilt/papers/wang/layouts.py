@@ -2,7 +2,8 @@
 
 A `Layout` is a table of numbers, which its `Selection`s take from results: the rows for which
 `where` is true, and one column as the value. Several tables can show the same rows. If all tables
-of the paper are printed together, a table shows only the rows for which `home` is true.
+of the paper are printed together, a table shows only the rows for which `home` is true. The
+*source* of documents is who wrote them. *Neutral* is the prompt that names no group.
 
 A *condition* is the prompt or the window of a ranker, which a table compares. The *exposure ratio*
 is the mean attention that items of the protected group get at their ranks, over that of the others.

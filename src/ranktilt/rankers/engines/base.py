@@ -159,6 +159,8 @@ class LiveEngine(TemplatedQueries):
         """Return the run of the first round of questions, with the runs of all others in it."""
         if run is not None:
             raise UserError(f"{self!r} queries an engine and cannot re-rank; put it first")
+        # A query that is a document itself would find itself first. Such documents are left out
+        # afterwards, so that many more results are asked for.
         excluded = self_documents(collection, self.exclude_self)
         depth = self.k + max(map(len, excluded.values()), default=0)
         with self.connected(collection, depth) as (ask, engine_spec):
@@ -202,6 +204,7 @@ class LiveEngine(TemplatedQueries):
         texts = self.read_queries(collection.queries_with_judgments["text"]).to_list()
         total = len(texts)
         allowed = allowed_failures(total, self.max_failures)
+        # Calls at the same time may all fail of one short outage, so as many have to fail at least.
         fewest = min(max(self.concurrency, _FEWEST_FAILURES), total)
         replies = list[EngineReply]()
         failed = 0
@@ -221,7 +224,7 @@ class LiveEngine(TemplatedQueries):
                     raise UserError(
                         f"{self!r}: {message}: {names[reply.number]!r}: {reply.failure}"
                     )
-                if done % max(total // 100, 1) == 0 or done == total:
+                if done % max(total // 100, 1) == 0 or done == total:  # a hundred times in all
                     report(f"{self!r}: asking", done, total)
         return sorted(replies, key=lambda reply: reply.number)
 
@@ -250,6 +253,7 @@ class LiveEngine(TemplatedQueries):
         run_spec = {**spec, **answers.spec}
         if self.score_order in ("ascending", "rank"):
             run_spec["score_order"] = self.score_order
+        # This run still has the documents to leave out: all that the engine returned is checked.
         run = Run.from_frame(entries, spec=run_spec)
         collection_rows(run, collection)  # which refuses an id that several documents share
         if answers.hits.height and not answers.hits["known"].any():
@@ -277,6 +281,7 @@ class LiveEngine(TemplatedQueries):
 
         Refuses scores for which that cannot be said.
         """
+        # Numbers of the rows, which rise with the rank in each query too.
         ranks = np.arange(hits.height)
         if self.score_order == "rank":
             return hits.with_columns(score=pl.Series(-ranks, dtype=pl.Float64))
@@ -412,7 +417,7 @@ def _falling_scores(hits: pl.DataFrame, replies: Sequence[EngineReply]) -> Score
     The scores of a reply whose hits are in no order of their own (`is_unordered`) stay as they are.
     """
     unordered = {reply.number for reply in replies if reply.is_unordered}
-    scores = [np.empty(0)]
+    scores = [np.empty(0)]  # so that there is something to join if no query has a hit
     by_query = hits.group_by("number", maintain_order=True).agg("score")
     for number, query_scores in by_query.iter_rows():
         is_unordered = number in unordered
@@ -435,6 +440,7 @@ def scores_from_ranks(replies: Sequence[EngineReply]) -> list[EngineReply]:
     """Return the replies of an engine without scores, whose hits get the scores 0, −1, −2, …."""
     ranked = []
     for reply in replies:
+        # 0.0 − rank and not −rank, which would make the first score −0.
         hits = [(name, 0.0 - rank) for rank, (name, _score) in enumerate(reply.hits)]
         ranked.append(replace(reply, hits=hits))
     return ranked

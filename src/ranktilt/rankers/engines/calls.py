@@ -117,7 +117,7 @@ class _EngineCalls:
         # thread, which then puts its reply into the queue.
         given_up = [number for number in late if self._start_times.pop(number, None) is not None]
         for _ in given_up:
-            self._first_has_ended.set()
+            self._first_has_ended.set()  # other threads wait for the first call no longer
             self.start_thread(is_first=False)
         return given_up
 

@@ -2,7 +2,8 @@
 
 A prompt shows passages with numbers in brackets, their *identifiers*: ``[1]``, ``[2]``. An answer
 is a *ranking* of them (``[2] > [1]``), a *choice* of one, or yes or no. An answer that could mean
-two things is not read; answers are counted by kind, which says what is wrong with them.
+two things is not read; answers are counted by kind, which says what is wrong with them. A *reading*
+is what was made of an answer: its kind, and the order of the passages that it names.
 
 An answer is *wrapped* if it comes after reasoning or in a block of code (`clean_answer` unwraps
 it). `read_ranking`, `read_choice` and `read_yes_no` read one, `AnswerCounts` counts them, and

@@ -5,7 +5,8 @@ into order by a *sorting*, such as a heap sort, whose comparisons are questions 
 a generator: it yields the *listings* that it wants to ask about next, each the passages of one
 prompt, and is sent a *reading* of each answer. The sortings of all queries run in rounds, so that
 the prompts of a round are asked together. Answers are read strictly, and counted by kind
-(`answers`). The *journal* keeps all answers of earlier runs, so that none is paid for twice.
+(`answers`). The *journal* keeps all answers of earlier runs, so that none is paid for twice. The
+*spec* of a run says how it was made.
 
 `chance` is always a source of random numbers. It decides what answers leave open, with a seed.
 """

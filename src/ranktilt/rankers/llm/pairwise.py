@@ -97,6 +97,7 @@ class Pairwise(LLMRanker):
             pairs, readings[::2], readings[1::2], strict=True
         ):
             outcome = self._outcome(forward, backward, chance)
+            # 1 for a win, 0 for a loss, and one half for a tie.
             scores[first] += (1 + outcome) / 2
             scores[second] += (1 - outcome) / 2
         return scores
@@ -128,8 +129,9 @@ class Pairwise(LLMRanker):
         """Return 1 if the pair's first passage wins, −1 if the second, 0 if tied.
 
         `forward` is the answer about the pair in its order, and `backward` the answer about the
-        reverse order. If neither can be read, `chance` decides, because a sort needs a winner, and
-        neither order may have an advantage. With ``allpairs``, the pair is a tie then.
+        reverse order. A passage wins if both name it. If neither can be read, `chance` decides,
+        because a sort needs a winner, and neither order may have an advantage. With ``allpairs``,
+        the pair is a tie then.
         """
         votes = []
         if forward.order:

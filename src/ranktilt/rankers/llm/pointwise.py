@@ -2,7 +2,7 @@
 
 The *method* says which: that the model answers yes to "does this passage answer the query?", or
 that it would write the query after the passage. Both need the probabilities of tokens, which not
-every server returns.
+every server returns. A *reading* is what was made of an answer.
 """
 
 from __future__ import annotations

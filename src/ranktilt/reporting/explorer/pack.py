@@ -308,6 +308,7 @@ def _fitted(total: int, budget: int, pack_first: Callable[[int], str]) -> tuple[
         is_full = best is not None and len(best[1]) > _FULL_ENOUGH * budget
         if fits + 1 >= does_not_fit or is_full:
             break
+        # By proportion, but between the counts of which it is known whether they fit.
         estimated = int(count * budget / max(len(text), 1))
         count = max(min(estimated, does_not_fit - 1), fits + 1)
     return best or (1, pack_first(1))

@@ -53,6 +53,8 @@ _FEW_POINTS = 500
 """Number of points from which on each of them is drawn small."""
 _ROOM = 0.08
 """Share of an axis that is left free at either end."""
+_HEIGHTS = {"histogram": 260, "clouds": 560, "lines": 360, "curves": 240, "scatter": 380}
+"""Height in pixels of each kind of chart that has no rows."""
 _ROW_HEIGHT = 24
 """Height of a row in pixels, which has room for one line of text."""
 _LABEL_GAP = "\u2003" * 3
@@ -170,7 +172,7 @@ def histogram(
         stroke=colour,
         tooltip=_TIP,
     )
-    return chart(260, [columns])
+    return chart(_HEIGHTS["histogram"], [columns])
 
 
 def _bin_row(name: str, low: float, high: float, height: float) -> dict[str, Any]:
@@ -230,7 +232,7 @@ def clouds(
     # Without the shift key the wheel scrolls the page.
     zoom = {"type": "interval", "zoom": "wheel![event.shiftKey]"}
     marks["params"] = [{"name": "zoom", "bind": "scales", "select": zoom}]
-    return chart(560, [links, marks])
+    return chart(_HEIGHTS["clouds"], [links, marks])
 
 
 def lines(
@@ -281,7 +283,10 @@ def lines(
     intervals = interval_lines(rows, up, Y, size=1.5, encoding={"x": across, "color": colour})
     marks = dots(rows, 70, x=across, y=up, color=colour, shape=series_channel(titles, SHAPES))
     zero_line = [] if domain else [reference_line(up, Y)]
-    return chart(360, [*level_band(band, up, Y), *zero_line, connections, intervals, marks])
+    return chart(
+        _HEIGHTS["lines"],
+        [*level_band(band, up, Y), *zero_line, connections, intervals, marks],
+    )
 
 
 def _point_row(name: str, point: Point, shift: float) -> dict[str, Any]:
@@ -336,7 +341,7 @@ def curves(
         tooltip=_TIP,
     )
     zero_line = [reference_line(up, Y)] if has_zero_line else []
-    return chart(240, [*zero_line, *level_lines, curve_lines])
+    return chart(_HEIGHTS["curves"], [*zero_line, *level_lines, curve_lines])
 
 
 def _rank_row(name: str, rank: int, height: float) -> dict[str, Any]:
@@ -483,7 +488,9 @@ def scatter(
     x_values = chain.from_iterable((point.x, point.low, point.high) for point in drawn)
     span = range_with_room([value for value in x_values if np.isfinite(value)])
     across = axis(x, span, field=X)
-    up = axis(y, _span([replace(point.mark, detectable=0) for point in drawn], margin), field=Y)
+    # A scatter plot does not draw what is undetectable, which so needs no room.
+    marks = [replace(point.mark, detectable=0) for point in drawn]
+    up = axis(y, _span(marks, margin), field=Y)
     rows = [_scatter_row(point, tone_names) for point in drawn]
     look = tone_channels((point.mark.tone for point in drawn), tone_names)
     front_rows = [
@@ -519,7 +526,7 @@ def scatter(
         dots(rows, 110, x=across, y=up, **look),
         labels,
     ]
-    return chart(380, layers)
+    return chart(_HEIGHTS["scatter"], layers)
 
 
 def _scatter_row(point: ScatterPoint, tone_names: Mapping[Tone, str]) -> dict[str, Any]:
@@ -575,11 +582,13 @@ def _span(marks: Sequence[Mark], margin: float, also_covered: Sequence[float] = 
     What could not have been detected is cut off where it reaches further. An interval that leaves
     the range of Relative Δ is cut off too, but no value is.
     """
+    # One and a half margins, so that the borders of the shaded band are seen.
     values = [*also_covered, 0.0, -1.5 * margin, 1.5 * margin]
     for mark in marks:
         values += [mark.value, mark.low, mark.high, mark.neutral, *mark.band]
     finite_values = [value for value in values if np.isfinite(value)]
     low, high = min(finite_values), max(finite_values)
-    room = 0.05 * (high - low) or 1e-6
+    room = 0.05 * (high - low) or 1e-6  # an axis of one value needs some length too
+    # No Relative Δ is larger, but the marks may be of another measure.
     farthest = max([_LARGEST_DELTA, *(1.06 * abs(mark.value) for mark in marks)])
     return [max(low - room, -farthest), min(high + room, farthest)]

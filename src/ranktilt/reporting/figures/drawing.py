@@ -219,9 +219,12 @@ def level_band(margin: float, along: Drawing, channel: str = X) -> list[Drawing]
 
 def range_around_zero(values: Sequence[float], margin: float) -> list[float]:
     """Return a range that holds every value, 0 and one and a half margins, with some room."""
+    # One and a half margins, so that the borders of the shaded band are seen.
     covered = [0.0, -1.5 * margin, 1.5 * margin]
     covered += [value for value in values if np.isfinite(value)]
-    room = 0.06 * (max(covered) - min(covered)) or 1e-6
+    room = (
+        0.06 * (max(covered) - min(covered)) or 1e-6
+    )  # an axis of one value needs some length too
     return [min(covered) - room, max(covered) + room]
 
 

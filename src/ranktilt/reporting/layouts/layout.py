@@ -1,7 +1,8 @@
 """A table of a paper without its numbers: rows, columns, names, and how numbers are printed.
 
 A *cell* is one number of the table. A *key* is a property of a cell that gives its position, such
-as ``system`` or ``measure``. *Panels* are blocks of a table below each other.
+as ``system`` or ``measure``. *Panels* are blocks of a table below each other. A *layout* is such a
+description of a table or figure.
 """
 
 from __future__ import annotations

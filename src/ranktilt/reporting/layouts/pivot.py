@@ -180,6 +180,8 @@ class _Pivot:
 def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:
     """Return the values of one key in the order of the print."""
     values = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
+    # Measures come in the paper's order, and others after them. Of groups, human text comes first
+    # and Relative Δ last.
     if key == "measure":
         ranks = {measure: rank for rank, measure in enumerate(layout.measures)}
         values.sort(key=lambda measure: ranks.get(measure, len(layout.measures)))

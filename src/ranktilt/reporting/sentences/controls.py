@@ -2,7 +2,7 @@
 
 A control ranks again without a difference between the two sides, such as their length, to see
 whether the tilt remains (how far the ranker favours a side). Twins are versions of one text, one on
-each side.
+each side. A change here is what a control did to the texts.
 """
 
 from __future__ import annotations

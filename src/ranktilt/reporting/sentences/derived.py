@@ -1,7 +1,8 @@
 """Find the function that puts a result, or a part of one, in words.
 
 A saved file holds the fields of a result, and besides them *derived* values: sentences and
-properties that follow from the fields, for readers of the file who do not have RankTilt.
+properties that follow from the fields, for readers of the file who do not have RankTilt. A
+*finding* is a sentence with its kind and size.
 
 The tables name functions by ``module:function``, by the class of the record that they describe. A
 module is imported when its words are needed, so that showing one kind of result does not load the

@@ -5,6 +5,8 @@ two groups under one run, with one check for each limit: ``tilt`` (how much the 
 ``growth`` of the tilt since a baseline, ``loss`` of effectiveness, and others for judges and
 citations. A tilt is the answer to a question (its estimand) and is measured from the neutral value,
 which favours neither side; a change is its difference from the baseline. The outcome of a check is
+A finding is a sentence with its kind and size, by which findings are sorted. The spec of a gate is
+its settings.
 
 - ``level``: within the limit, and no tilt is shown,
 - ``within``: a tilt is shown, but within the limit,

@@ -2,7 +2,7 @@
 
 A page shows it below its headline. It says who is favoured, how sure that is, and what to do about
 it, in words that need no glossary. The meanings of other results are in the modules with their
-sentences, such as `gate.gate_meaning`.
+sentences, such as `gate.gate_meaning`. The answer with its interval is an effect.
 
 A verdict is the answer of a run to its primary question about two groups: it favours a side, is
 level (within a margin of neutral) or inconclusive. A question about all groups at once names no

@@ -3,7 +3,8 @@
 A language model is asked which of two documents, one of each side, answers a query better, in both
 orders. Both documents of a pair are relevant, or both are irrelevant: these are the kinds of pairs.
 The outcome on a kind is how often each side is chosen, and the verdict says which side that shows
-to be favoured.
+to be favoured. A finding is a sentence with its kind and size; the spec of an audit is its
+settings.
 """
 
 from __future__ import annotations

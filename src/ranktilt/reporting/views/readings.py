@@ -5,7 +5,8 @@ measure (*estimand*) is *sided* where a value favours either of two groups; an u
 all groups together. *Neutral* is the value that favours nobody, and values within the *margin*
 around it count as level. A *verdict* says which group an effect is shown to favour, if any. A
 *change* is the difference of two effects or of two means. A *reading* is how a chart shows such a
-value on one scale.
+value on one scale. A *tilt* is an effect that says how far a ranker favours one of the two groups
+(the *sides*).
 """
 
 from __future__ import annotations

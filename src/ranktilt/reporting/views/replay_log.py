@@ -2,9 +2,10 @@
 
 An LLM ranker asks a model to rank passages (a *call*) and reads the ranking from its answer with a
 *parser*. The replay reads the stored answers again and compares four runs: the *input order* in
-which passages were shown; the *model* run, from the answers that contain a ranking; the
-*published* run, by the published parser, which makes a ranking of any answer; and the *strict*
-run, in which answers without a readable ranking are shuffled.
+which passages were shown; the *model* run, from the answers that contain a ranking; the *published*
+run, by the published parser, which makes a ranking of any answer; and the *strict* run, in which
+answers without a readable ranking are shuffled. A *change* is the difference between two of these
+runs.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ A *path* is the keys that lead to a field, joined by dots: ``hits.hits``. A *val
 answer, which holds the documents of one query, or is one document itself. A *hit* is one document
 in an answer. `shape_of` examines the first values of a file and returns a `ValueShape`, which then
 finds query and documents in every value. `ValueShape.read_as` tells the user how a file is read. If
-two readings are possible, none is chosen, and the error asks the user.
+two readings are possible, none is chosen, and the error asks the user. A *layout* here is the
+documented form of one producer's responses.
 
 In all functions, `valid` has the possible names of the columns to find, and `choices` the user's
 own names of fields.

@@ -4,7 +4,7 @@ Engines answer the same queries and cite pages of two groups. Groups are compare
 their citation rates, or by the share of citations that one of them gets; the tilt is the distance
 from a neutral value. A change is the new engine's answer to one question against the old engine's:
 a ratio of two ratios, or a difference of two shares. Errors are computed over units: domains, pages
-or the values of a column.
+or the values of a column. A finding is a sentence with its kind, by which findings are sorted.
 """
 
 from __future__ import annotations

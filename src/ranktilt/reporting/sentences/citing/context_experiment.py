@@ -3,7 +3,8 @@
 A model answers a query from a context, the documents of its prompt, which holds two versions of one
 text. Versions are exchanged, or the labels that name their authors, or positions. An effect is the
 answer to one such question: of the answers that cite only one of both, the share that cites one
-side, which is neutral at 50 %. Within a margin of that it counts as level.
+side, which is neutral at 50 %. Within a margin of that it counts as level. The verdict says which
+side is shown to be favoured, and a finding is a sentence with its kind and size.
 """
 
 from __future__ import annotations

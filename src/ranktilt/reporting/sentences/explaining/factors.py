@@ -5,7 +5,8 @@ high level. A treatment is the change from low to high; the effect of a factor i
 a text's rank, or to its citations. An idle factor never moves any version. An interaction is what
 two factors do together beyond the sum of both. The factor ``source`` says whether a model wrote a
 text. An estimand is what effects are computed for, such as ranks. A finding is a sentence with its
-kind and size, by which findings are sorted.
+kind and size, by which findings are sorted. An effect is detectable from the size on that such an
+experiment would find four times in five.
 """
 
 from __future__ import annotations

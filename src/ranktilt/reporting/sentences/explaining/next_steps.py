@@ -1,7 +1,8 @@
 """Next steps after an explanation: show the cause, correct the ranker, or audit what was found.
 
 A step is a command with its purpose. It runs as printed, but for words in capitals, which you fill
-in. There are no steps if no command could read the same data again.
+in. There are no steps if no command could read the same data again. The spec of an explanation is
+its settings, from which commands are made.
 
 An explanation says which properties of texts go with a gap, the difference of a ranker's scores or
 ranks between two groups. A factor is a property that ``generate versions`` edits on purpose.

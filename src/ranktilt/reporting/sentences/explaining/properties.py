@@ -2,7 +2,9 @@
 
 A gap is how much higher one of two groups ranks, is scored or is cited in the same lists. A
 regression splits it into parts, one for each property of documents, such as length, and what
-remains at equal properties. A part goes toward the gap or against it.
+remains at equal properties. A part goes toward the gap or against it. The groups are the two sides.
+The outcome of a gap is what was compared: scores, ranks, being among the first ranks, or being
+cited. A finding is a sentence with its kind and size.
 
 A sentence names the group that is higher and gives sizes without signs. It never says that a
 property causes the gap, only that a part of it goes with the property.

@@ -1,9 +1,10 @@
 """Comparisons of judges in words: whether a judge has changed, and in what.
 
-A new judge is compared with an old one, or with its own old audit, on what both graded. A change
-is the difference, new minus old, in the answer to one question: ``agreement`` with humans (κ), the
+A new judge is compared with an old one, or with its own old audit, on what both graded. A change is
+the difference, new minus old, in the answer to one question: ``agreement`` with humans (κ), the
 mean ``grade``, the ``tilt`` (the gap between the grades of two sources), or the ``order`` of
-systems (τ-b with the human order). Drift is any of these changes.
+systems (τ-b with the human order). Drift is any of these changes. A finding is a sentence with its
+kind and size, by which findings are sorted.
 """
 
 from __future__ import annotations

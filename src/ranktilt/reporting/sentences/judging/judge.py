@@ -6,6 +6,8 @@ two sources. Systems are rankers that the grades evaluate; a family of them may 
 judge's own model. An edit that makes no passage relevant, but raises its grade, fools the judge. A
 dose is a multiple of the length to which a passage is padded without new content. A gap within a
 margin of 0 is level. A finding is a sentence with its kind and size, by which findings are sorted.
+An effect is a gap with its interval, and its verdict says which side (source) it is shown to
+favour.
 
 Agreement is measured by κ (of grades) and by Kendall's τ-b (of the order of systems).
 """

@@ -5,7 +5,10 @@ candidate is one method at one strength; the baseline is the ranker without any.
 chosen if its tilt (how far it favours a side) is shown to lie within the margin, and its cost
 within the budget: points of effectiveness lost, or, without judgments, percent of the first ten
 documents replaced. A change is a candidate's difference from the baseline, and an effect is a tilt
-with its interval. An offset is a constant that a method adds to the scores of one group.
+with its interval. An offset is a constant that a method adds to the scores of one group. A
+candidate is level if its tilt is shown to lie within the margin of neutral, the value that favours
+neither side; the outcome of a bench is whether a candidate was chosen. The estimand is the question
+that tilts answer, the spec is the settings of the bench, and a finding is a sentence with its kind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Sentences of the notes on collections, labels and judgments.
 
 A note is what a reader of a result should know besides its numbers. The documents of a collection
-name a source, or a file of labels gives each a value in a column, by which documents are grouped.
+name a source, or a file of labels gives each a value in a column, by which documents are grouped. A
+remedy is what the user can do, where there is something to do.
 
 Each function says a note of one class, the one that its parameter is annotated with. The classes
 are in the file of the same name in `ranktilt.data.notes`.

@@ -5,7 +5,8 @@ It counts as level within a *margin* of the neutral value, and it is *detectable
 that these queries would find four times in five. Where groups are not twins (versions of the same
 documents), the neutral value is not 0 but what random labels of groups give; the *band* is the
 range of those values. The *card* has further questions about each ranker, and *controls* compute
-the tilt without a possible other cause.
+the tilt without a possible other cause. A tilt and an answer of the card are both an *effect*, the
+value of a measure (*estimand*) with its interval.
 """
 
 from __future__ import annotations

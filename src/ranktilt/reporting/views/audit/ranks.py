@@ -2,7 +2,8 @@
 
 *Down to rank k* means at the ranks 1 to k. The share of a group down to a rank is the part of all
 results there that belongs to it; its *recall* is the part of its relevant documents found there.
-Arrays have a row for each group and a column for each rank.
+Arrays have a row for each group and a column for each rank. Documents are *judged* if somebody said
+whether they are relevant to a query.
 """
 
 from __future__ import annotations

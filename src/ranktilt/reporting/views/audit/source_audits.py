@@ -5,6 +5,8 @@ A *source* is a set of rewrites of the reference's documents by one model at one
 source, by Relative Δ; an *effect* is a tilt, or the answer to another question of the *card*. A
 *trend* is a change of the tilt with the temperature. The page has a table of all sources, and then
 the sections of the audit of each, such as its *controls* (audits without a possible other cause).
+The *verdict* on an effect says which side it is shown to favour. The *spec* of the audits is their
+settings.
 """
 
 from __future__ import annotations

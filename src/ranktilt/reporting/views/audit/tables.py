@@ -1,9 +1,11 @@
 """Tables of an audit, and their legends: means, Relative Δ, the card, controls and confounds.
 
 *Relative Δ* is the difference of two groups' means in percent of their average; its value for a
-ranker is a *tilt*. The *card* has further questions about each ranker, one row for each *answer*.
-A tilt and an answer are both an *effect*: the value of a measure (an *estimand*) for one ranker and
-pair of groups. Some estimands are *unsided*: they cover all groups at once and favour none.
+ranker is a *tilt*. The *card* has further questions about each ranker, one row for each *answer*. A
+tilt and an answer are both an *effect*: the value of a measure (an *estimand*) for one ranker and
+pair of groups. Some estimands are *unsided*: they cover all groups at once and favour none. The
+verdict on an effect says which side (group) it is shown to favour, if any; p is corrected for all
+questions that are asked together. The spec of an audit is its settings.
 
 A *control* computes Relative Δ again without a possible cause, such as length; *raw* is the value
 without any control. A *confound* is another difference between the groups' texts. *Twins* are

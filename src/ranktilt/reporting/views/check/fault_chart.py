@@ -2,7 +2,8 @@
 
 A *fault* makes a comparison of two sides unfair, such as empty texts; its *share* is how many texts
 have it. The *test of the instrument* audits sources that were drawn by coin, and counts how often a
-side is favoured all the same.
+side is favoured all the same. The *reference* is the side that others are compared with, such as
+human text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How texts differ from their twins: the table and figures that checks and explanations share.
 
 A *twin* is the version of a text in the reference, such as the human original of a rewrite. An
-*effect size* is the mean difference of a property in standard deviations (Hedges' g).
+*effect size* is the mean difference of a property in standard deviations (Hedges' g). The *source*
+of a text is who wrote it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Both are runs of two audits, or of one audit. Every difference (*change*) is new
 effectiveness (the mean of a measure over all relevant documents), of Relative Δ between two groups
 (a *tilt*), or of the answer to another question about groups (an *estimand*). The *verdict* says
 whether the tilt on the primary question grew. *Pairwise* audits are compared too: in them a
-language model names the better of two documents.
+language model names the better of two documents. The *spec* of a comparison is its settings.
 """
 
 from __future__ import annotations

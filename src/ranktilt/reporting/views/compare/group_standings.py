@@ -3,7 +3,8 @@
 A group's *standing* is the mean tilt between it and each other group. Its *letters* form a compact
 letter display: two groups that share a letter cannot be distinguished. The tilt is an *answer* to
 the audit's *primary question*, the measure (*estimand*) that its verdicts rest on. Tilts within a
-*margin* of neutral, the value that favours nobody, count as level.
+*margin* of neutral, the value that favours nobody, count as level. An answer with its interval is
+an *effect*.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ neither. A bench compares *candidates*: the baseline, which is the ranker as it 
 margin of neutral. Its *cost* is the loss of effectiveness or, without judgments, how far it *moves*
 lists (its *movement*); the *budget* is the largest cost that is allowed. The *choice* is the
 candidate to apply, if there is one, and the *remedy* is its correction as a formula for a search
-engine. A *change* is a candidate's difference from the baseline.
+engine. A *change* is a candidate's difference from the baseline. The outcome of a bench is whether
+a candidate was chosen, and why not. A band is a shaded range of a figure.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@ A *tilt* is how far a ranker favours one of two groups of documents; *neutral* i
 favours neither, and values within a *margin* of it are *level*. The *baseline* is the ranker
 without a correction. A *candidate* is a method at one strength. Its *cost* is the loss of
 effectiveness or, without judgments, the share of the first ten documents that it replaces (its
-*movement*); the *budget* is the largest cost that is allowed.
+*movement*); the *budget* is the largest cost that is allowed. A *change* is a candidate's
+difference from the baseline, and a *reading* is how a chart shows a value on one scale. The
+*estimand* is the question that tilts answer.
 """
 
 from __future__ import annotations

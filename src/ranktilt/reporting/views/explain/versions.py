@@ -1,7 +1,8 @@
 """The document of manipulation checks, of whether each factor changed in the texts what it should.
 
 A *factor* is a change of a text in an experiment, with the levels low and high. A check measures
-one property of the texts on both levels; the property must move up or down, or must hold.
+one property of the texts on both levels; the property must move up or down, or must hold. The
+*verdict* says whether it did.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The report is a `Document`, which is shown as text or as a page. Both judges grade the same *pairs*
 of a query and a text. A *source* is who wrote a text, such as human or an LLM; *twins* are two
-versions of one text, by different sources. *Systems* are the retrieval runs that grades evaluate.
-A *change* is new − old of one number: agreement with humans, mean grade, grade gap between two
-sources, or order of systems.
+versions of one text, by different sources. *Systems* are the retrieval runs that grades evaluate. A
+*change* is new − old of one number: agreement with humans, mean grade, grade gap between two
+sources, or order of systems. *Drift* is any of these changes, and the result that holds them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ A *judge* is a model that grades how well a document answers a query, in place o
 are two versions of one document, such as a human text and its rewrite by an LLM; their *grade gap*
 is how much higher a judge grades the first. A gap within a *margin* of 0 counts as level. *Systems*
 are the retrieval runs that grades compare, and a *tilt* is how far a system favours one of two
-groups of documents, by human grades or by a judge's.
+groups of documents, by human grades or by a judge's. The *verdict* on a gap says whom it is shown
+to favour. A *change* is the difference of a tilt by the judge's grades from that by human grades.
 """
 
 from __future__ import annotations
