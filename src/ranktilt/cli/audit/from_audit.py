@@ -29,10 +29,9 @@ _RUN_OPTIONS = ("-r", "--ranker", "--run")
 """Options that name rankers or runs; where one is typed, those of the audit are not read."""
 _PAIR_OPTIONS = ("--pair", "--protected")
 """Options that name the two groups."""
-_INPUT_OPTIONS = frozenset(
-    ("--groups", "--name", "--rest", "--split", "--reference", "--by", "--text", "--queries")
-    + ("--score-order",)
-)
+_LABEL_OPTIONS = ("--groups", "--name", "--rest", "--by", "--reference")
+"""Options of ``explain`` for labels and groups."""
+_INPUT_OPTIONS = frozenset((*_LABEL_OPTIONS, "--split", "--text", "--queries", "--score-order"))
 """Options of ``explain``, besides those of runs, that replace inputs of the audit."""
 _audit_to_correct: ContextVar[str] = ContextVar("audit_to_correct", default="")
 """File of the audit that is explained, if ``mitigate`` can correct a run of it as it is."""
