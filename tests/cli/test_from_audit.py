@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.cli.audit.from_audit import with_inputs_of_audit
+from ranktilt.cli.audit.from_audit import audit_to_correct, with_inputs_of_audit
 from ranktilt.cli.main import run
 from ranktilt.data.bundled.reader import bundled
 from ranktilt.data.save import save
@@ -173,3 +173,35 @@ def test_explain_refuses_an_order_of_no_run(
 ) -> None:
     assert run(["explain", str(folder / "bundled"), "--score-order", "rank"]) == 2
     assert "--score-order needs a run: --run FILE" in capsys.readouterr().err
+
+
+def test_audit_that_mitigate_can_read_is_remembered(folder: Path) -> None:
+    judged, ranks = str(folder / "judged.json"), str(folder / "ranks.json")
+    words = ["audit", str(folder / "bundled"), "-r", "bm25", "--primary", "RankGap", "--quiet"]
+    assert run([*words, "-m", "nDCG@10", "--json", ranks]) == 0
+    for words, file in (
+        (["explain", judged], judged),
+        (["explain", judged, "-r", "run", "--probe", "words"], judged),
+        (["explain", judged, "--by", "source"], ""),  # what is explained is not in the file
+        (["explain", judged, "--run", str(folder / "run.trec")], ""),
+        (["explain", ranks], ""),  # mitigate corrects no tilt in ranks
+        (["mitigate", judged], ""),
+    ):
+        with_inputs_of_audit(words)
+        assert audit_to_correct() == file, words
+
+
+def test_label_errors_that_a_verb_ignores_are_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(folder / "errors.json")
+    words = ["audit", "--run", str(folder / "run.trec"), "--groups", str(folder / "labels.csv")]
+    rates = "ai:fpr=.1,fnr=.1"
+    assert run([*words, "--label-errors", rates, "-m", "Share@4", "--quiet", "--json", file]) == 0
+    for verb in ("explain", "mitigate"):
+        with_inputs_of_audit([verb, file])
+        note = f"corrected for label errors ({rates}); {verb} takes the labels as they are"
+        assert note in capsys.readouterr().err
+    with_inputs_of_audit(["audit", file])
+    with_inputs_of_audit(["explain", file, "--quiet"])
+    assert "label errors" not in capsys.readouterr().err

@@ -63,6 +63,9 @@ def test_a_gap_that_goes_with_a_column_is_audited_by_it() -> None:
         "ranktilt audit --run engine.trec --groups pages.csv --by words",
         "ranktilt mitigate --run engine.trec --groups pages.csv",
     ]
+    audited = replace(gaps, spec={**gaps.spec, "audit_file": "audit.json"})
+    # The audit's file keeps judgments and the question, which an explanation does not read.
+    assert commands(gaps_steps(audited))[-1] == "ranktilt mitigate audit.json -r engine"
     level = [replace(gap, p_corrected=1.0) for gap in gaps.gaps]
     assert commands(gaps_steps(replace(gaps, gaps=tuple(level)))) == [
         "ranktilt audit --run b.trec --run engine.trec --groups pages.csv"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from ranktilt.statistics.label_errors import Gap, gap_with_rate_error
-from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p, sign_flip_ps
 from ranktilt.statistics.rank_correlation import (
     coefficient_interval,
     kendall_tau,
     rank_biased_overlap,
     top_weighted_tau,
 )
+
+from ranktilt.statistics.label_errors import Gap, gap_with_rate_error
+from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p, sign_flip_ps
 
 
 @pytest.mark.parametrize("queries", [8, 40])  # all sign vectors are tried, or some are drawn

@@ -12,13 +12,17 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
 from ranktilt.cli import completion, options
 from ranktilt.cli.app import INPUT, MODEL, QUESTION, UNDERSTAND, resolve_types, verb
-from ranktilt.cli.audit.from_audit import is_citation_audit
+from ranktilt.cli.audit.from_audit import (
+    audit_to_correct,
+    is_citation_audit,
+    note_label_errors,
+)
 from ranktilt.cli.label_options import LabelOptions
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.rankers import rank_with, read_rankers
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
     from ranktilt.explaining.factors.result import FactorEffects
     from ranktilt.explaining.properties.result import ExplainedGaps
     from ranktilt.rankers.base import Ranker
+
+_Explained = TypeVar("_Explained", "Explanation", "ExplainedGaps")
+"""An explanation of twins' texts, or of gaps between groups."""
 
 
 @resolve_types
@@ -337,18 +344,26 @@ def explain(
         explanation = question.explain_twins(
             collection, [*rankers, *runs], encoder=encoder, reference=inputs.reference
         )
-        output.deliver(explanation)
+        output.deliver(_with_audit_file(explanation))
         return
     if encoder is not None:
         raise UserError("--encoder compares the vectors of twins, but these groups have no twins")
     all_runs = [*rank_with(rankers, collection), *runs]
     try:
-        output.deliver(question.explain_groups(collection, all_runs, inputs))
+        output.deliver(_with_audit_file(question.explain_groups(collection, all_runs, inputs)))
     except NoPropertiesError as error:
         if folder is not None:
             raise
         command = shlex.join(inputs.words_with_texts(question.column))
         raise UserError(f"{error}; or name a folder DIR with the texts: {command}") from error
+
+
+def _with_audit_file(explanation: _Explained) -> _Explained:
+    """Return an explanation whose spec names the audit's file that it was made from, if any."""
+    file = audit_to_correct()
+    if not file:
+        return explanation
+    return replace(explanation, spec={**explanation.spec, "audit_file": file})
 
 
 def _explain_citations(
@@ -366,8 +381,10 @@ def _explain_citations(
     label_file = inputs.labels
     output.check(file, *([] if label_file is None else [file_of(label_file.path)]))
     statistics = statistics_settings()
+    audit = CitationAudit.load(file)
+    note_label_errors(file, audit, "explain")
     gaps = explain_citations(
-        CitationAudit.load(file),
+        audit,
         label_file,
         question.probe or None,
         seed=statistics.seed,

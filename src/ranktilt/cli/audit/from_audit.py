@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,7 @@ from ranktilt.errors import UserError, join_words
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
+    from ranktilt.citing.result import CitationAudit
 
 VERBS = ("audit", "explain", "mitigate")
 """Verbs that can take their inputs from an audit."""
@@ -27,6 +29,12 @@ _RUN_OPTIONS = ("-r", "--ranker", "--run")
 """Options that name rankers or runs; where one is typed, those of the audit are not read."""
 _PAIR_OPTIONS = ("--pair", "--protected")
 """Options that name the two groups."""
+_LABEL_OPTIONS = ("--groups", "--name", "--rest", "--by", "--reference")
+"""Options of ``explain`` for labels and groups."""
+_INPUT_OPTIONS = frozenset((*_LABEL_OPTIONS, "--split", "--text", "--queries", "--score-order"))
+"""Options of ``explain``, besides those of runs, that replace inputs of the audit."""
+_audit_to_correct: ContextVar[str] = ContextVar("audit_to_correct", default="")
+"""File of the audit that is explained, if ``mitigate`` can correct a run of it as it is."""
 _SUFFIXES = (".json", ".json.gz")
 """Endings of an audit's file."""
 
@@ -47,6 +55,7 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
     This happens before any option is read, because these inputs may include ``--set``, which is an
     option of every command.
     """
+    _audit_to_correct.set("")
     for index, (verb, file) in enumerate(pairwise(words)):
         if verb in VERBS and _is_audit_file(file):
             if verb == "explain" and is_citation_audit(Path(file)):
@@ -55,9 +64,51 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
             _require_files(Path(file), audit)
             if "--quiet" not in words:
                 _note_changed_files(Path(file), audit)
+                if verb != "audit":
+                    note_label_errors(Path(file), audit, verb)
             typed = list(words[index + 2 :])
+            if verb == "explain" and _is_correctable(audit, typed):
+                _audit_to_correct.set(file)
             return [*words[: index + 1], *_expanded(verb, Path(file), audit, typed)]
     return list(words)
+
+
+def audit_to_correct() -> str:
+    """Return the audit's file that ``explain`` reads, if ``mitigate`` can read it too; else empty.
+
+    The file keeps what an explanation does not read: judgments, the question, the margin.
+    """
+    return _audit_to_correct.get()
+
+
+def _is_correctable(audit: Audit, typed: Sequence[str]) -> bool:
+    """Tell whether ``mitigate`` can correct the runs that ``explain`` reads from an audit's file.
+
+    It cannot if options replace inputs of the audit, or if the audit asks about something else than
+    a tilt of two groups in points.
+    """
+    from ranktilt.auditing.answer.command_words import mitigate_words
+
+    if _INPUT_OPTIONS & {option.name for option in _options(typed)}:
+        return False
+    if not set(_typed_runs(typed)) <= set(audit.runs):
+        return False
+    runs = [name for name in audit.runs if audit.repeat_count(name) == 1]
+    return bool(runs) and all(
+        any(mitigate_words(audit, run, pair) for pair in audit.judged_pairs) for run in runs
+    )
+
+
+def note_label_errors(file: Path, audit: Audit | CitationAudit, verb: str) -> None:
+    """Write a note if an audit is corrected for wrong labels and the verb, which is not, reads it.
+
+    Without the note, the two answers would seem to be about the same labels.
+    """
+    if "label_errors" in audit.spec:
+        note(
+            f"{file} is corrected for label errors ({audit.spec['label_errors']}); {verb} takes "
+            "the labels as they are"
+        )
 
 
 def is_citation_audit(file: Path) -> bool:

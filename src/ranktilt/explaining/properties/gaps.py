@@ -171,7 +171,10 @@ def pair_gaps(rows: PairRows, run: str, pair: Pair, options: GapOptions) -> Iter
         )
     if not rows.names:
         reasons = ", ".join(f"{missing.name} ({missing.reason})" for missing in rows.left_out)
-        raise UserError(f"{run}: no property is left for {pair[0]} and {pair[1]}: {reasons}")
+        raise UserError(
+            f"{run}: no property is left for {pair[0]} and {pair[1]}: {reasons}; add a column of "
+            "numbers that most of their documents have, such as their words or their age"
+        )
     group_a, group_b = pair
     for outcome in rows.entries.outcomes:
         fit = decompose(rows.with_outcome(outcome), draws=options.draws, seed=options.seed)

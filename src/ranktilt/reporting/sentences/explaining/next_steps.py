@@ -150,6 +150,12 @@ def _mitigate_steps(result: Any, run: str, pair: tuple[str, str] | None) -> Iter
 
     `pair` are the two groups, if there are others too.
     """
+    file = result.spec.get("audit_file")
+    if file and pair is None:
+        # The file keeps what an explanation does not read: judgments, question, margin, groups.
+        words = ["ranktilt", "mitigate", str(file), "-r", run]
+        yield _step("Correct the ranker, and see what it costs", words)
+        return
     words = _inputs(result, [run])
     # The option --pair takes two names with a comma between them.
     has_commas = pair is not None and any("," in name for name in pair)
