@@ -300,7 +300,7 @@ def command_words(text: str) -> tuple[Command | None, list[str]]:
 
 
 def test_commands_in_messages_can_be_read() -> None:
-    named = [
+    mentioned = [
         (source, match[1])
         for source, text in messages()
         for match in re.finditer(
@@ -310,8 +310,8 @@ def test_commands_in_messages_can_be_read() -> None:
             text,
         )
     ]
-    assert len(named) > 40
-    for source, text in named:
+    assert len(mentioned) > 40
+    for source, text in mentioned:
         command, words = command_words(text)
         options = [word for word in words if word.startswith("-")]
         options_of_command = command.options if command else []

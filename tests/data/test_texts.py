@@ -79,9 +79,11 @@ def test_blocks_of_texts_give_what_all_texts_give(count: int) -> None:
 
 @pytest.mark.parametrize(("count", "is_alone"), [(1, True), (5, False)])
 def test_a_single_part_is_left_to_the_calling_thread(count: int, is_alone: bool) -> None:
-    made = list(map_in_threads(lambda part: (part, threading.get_ident()), range(count)))
-    assert [part for part, _ in made] == list(range(count))
-    assert (threading.get_ident() in {thread for _, thread in made}) is is_alone
+    threads_of_parts = list(
+        map_in_threads(lambda part: (part, threading.get_ident()), range(count))
+    )
+    assert [part for part, _ in threads_of_parts] == list(range(count))
+    assert (threading.get_ident() in {thread for _, thread in threads_of_parts}) is is_alone
 
 
 def test_released_texts_are_read_again() -> None:

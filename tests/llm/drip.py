@@ -8,7 +8,7 @@ import socket
 import threading
 from contextlib import suppress
 
-PAUSE = 0.05
+PAUSE = 0.02
 """Seconds between two bytes."""
 
 

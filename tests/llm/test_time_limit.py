@@ -30,10 +30,10 @@ STARTS = {
 @pytest.mark.parametrize("start", STARTS)
 def test_a_server_that_drips_is_not_waited_for_without_an_end(start: str) -> None:
     with Drip(STARTS[start]) as server:
-        model = OpenAI("tiny", base_url=server.url, timeout=0.3, retries=1, concurrency=1)
-        with pytest.raises(UserError, match=r"no answer within 0\.3 s"):
+        model = OpenAI("tiny", base_url=server.url, timeout=0.1, retries=1, concurrency=1)
+        with pytest.raises(UserError, match=r"no answer within 0\.1 s"):
             list(model.generate([Prompt(text="a")] * 20))
-        with pytest.raises(UserError, match=r"no answer within 0\.3 s"):
+        with pytest.raises(UserError, match=r"no answer within 0\.1 s"):
             list(model.embed(["a"]))
     assert server.connections >= 2
 

@@ -131,14 +131,14 @@ class _Parser(App):
     ) -> ArgumentCollection:
         """Return the arguments and options; a pass may write the words that it reads into them."""
         defaults = Parameter.combine(self.app_stack.default_parameter, default_parameter)
-        kept = self._collected.get((defaults, parse_docstring))
-        if kept is None:
-            kept = super().assemble_argument_collection(
+        collected = self._collected.get((defaults, parse_docstring))
+        if collected is None:
+            collected = super().assemble_argument_collection(
                 default_parameter=default_parameter, parse_docstring=parse_docstring
             )
-            self._collected[defaults, parse_docstring] = kept
-        fresh = kept.copy(reset_tokens=True)
-        copies = {id(old): new for old, new in zip(kept, fresh, strict=True)}
+            self._collected[defaults, parse_docstring] = collected
+        fresh = collected.copy(reset_tokens=True)
+        copies = {id(old): new for old, new in zip(collected, fresh, strict=True)}
         for argument in fresh:
             # The copy still has the children of the argument that is kept.
             argument.children = argument.children.copy()
