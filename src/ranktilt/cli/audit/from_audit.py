@@ -1,8 +1,12 @@
 """An audit's file in place of a collection: later commands read the inputs of the audit.
 
-``ranktilt explain audit.json`` is read as the explain command with the folder or labels, the runs
-and the judgments that the audit was made from. Options that are typed win over those of the audit.
-*Words* are the parts of a command line, as a shell splits it.
+``ranktilt explain audit.json`` becomes ``ranktilt explain DIR -r bm25 …``, with the folder or
+labels, the runs and the judgments that the audit was made from. Options that are typed win over
+those of the audit.
+
+*Words* are the parts of a command line, as a shell splits it. *Repeats* are several rankings of
+each query in one run, such as those of a language model asked again; a verb other than ``audit``
+reads runs with a single ranking.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
             if "--quiet" not in words:
                 _note_changed_files(Path(file), audit)
             typed = list(words[index + 2 :])
-            return [*words[: index + 1], *_expanded(verb, Path(file), audit, typed)]
+            return [*words[: index + 1], *_words_after_verb(verb, Path(file), audit, typed)]
     return list(words)
 
 
@@ -88,8 +92,8 @@ def _audit_to_read(file: Path, verb: str) -> Audit:
     return result.audits[0]
 
 
-def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
-    """Return the words that follow the verb: inputs of the audit, and what was typed."""
+def _words_after_verb(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
+    """Return the words that follow the verb: inputs of the audit, then what was typed."""
     if verb != "audit":
         audit = _with_runs_without_repeats(file, verb, audit, typed)
     inputs = _words_of_verb(verb, audit, _runs_to_read(file, verb, audit, typed), typed)
@@ -238,7 +242,11 @@ def _words_of_verb(verb: str, audit: Audit, runs: list[str], typed: Sequence[str
 
 
 def _largest_first(audit: Audit, run: str) -> list[tuple[str, str]]:
-    """Return the pairs of groups that have a verdict, by falling size of the run's tilt."""
+    """Return the pairs of groups that have a verdict, the pair with the run's largest tilt first.
+
+    Each tilt is divided by its margin, the largest tilt that counts as none: pairs may be compared
+    by different measures, whose units differ.
+    """
     from ranktilt.auditing.answer.verdict import margins
 
     def size(pair: tuple[str, str]) -> float:
