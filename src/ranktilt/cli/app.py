@@ -1,6 +1,8 @@
 """The root of the command line: its panels, its help page, and how a verb joins it.
 
-A *panel* is a part of a help page with a title: a list of commands or of options.
+A *verb* is a command, such as ``ranktilt audit``. A *panel* is a part of a help page with a title:
+a list of commands or of options. Each verb is a function in a file of its own; it calls `verb` from
+here to become a command. cyclopts parses the command line and draws the help.
 """
 
 from __future__ import annotations
@@ -69,10 +71,10 @@ Options = TypeVar("Options")
 
 
 class HelpPage(DefaultFormatter):
-    """Panels with a rule above each.
+    """Draw a help page: its usage, its description, and its panels with a line above each.
 
-    Seldom used options appear with ``--help-all`` alone, and the options of the machine on the page
-    of ``ranktilt`` alone.
+    Seldom used options are shown only with ``--help-all``. The options of the machine, which every
+    command takes, are shown only on the page of ``ranktilt`` itself.
     """
 
     shows_all = False
@@ -98,9 +100,9 @@ class HelpPage(DefaultFormatter):
     def render_description(
         self, console: Console, options: ConsoleOptions, description: Any
     ) -> None:
-        """Print the paragraphs, each filled to the width of the page.
+        """Print the paragraphs of a docstring, each filled to the width of the terminal.
 
-        The line breaks of a docstring are those of its source file.
+        Line breaks inside a paragraph only keep the source file narrow, so they become blanks.
         """
         with console.capture() as capture:
             console.print(description, soft_wrap=True)
@@ -108,8 +110,9 @@ class HelpPage(DefaultFormatter):
             console.print(Text(" ".join(paragraph.split()) + "\n"))
 
 
+# rich reads a box as eight lines of four characters; the first line is the upper border.
 _RULE_ABOVE = Box(" ── \n" + "    \n" * 7)
-"""Box of a panel, which is a rule above it."""
+"""Border of a panel: a line above it, and blanks on its other sides."""
 HELP_PAGE = HelpPage(panel_spec=PanelSpec(box=_RULE_ABOVE, padding=(0, 1)))
 """Layout of all help."""
 
@@ -147,7 +150,7 @@ class _Parser(App):
 
 
 def _app(name: str, summary: str, **settings: Any) -> App:
-    """Return a command that has commands of its own."""
+    """Return a command that holds other commands, with the help page of RankTilt."""
     return _Parser(
         name=name,
         help=summary,
@@ -159,6 +162,7 @@ def _app(name: str, summary: str, **settings: Any) -> App:
         suppress_keyboard_interrupt=False,
         group_parameters=OTHER,
         group_commands=Group("Commands", sort_key=9),
+        # `negative=()`: the parser adds no option ``--no-card`` to each option such as ``--card``.
         default_parameter=Parameter(negative=(), show_default=False, show_choices=True),
         **settings,
     )
@@ -171,13 +175,14 @@ app = _app(
     usage="Usage: ranktilt COMMAND [OPTIONS]",
 )
 """The root of all commands, to which verbs are added."""
+# `app.meta` runs before every verb: `main._launch` reads the options of the machine there.
 app.meta.suppress_keyboard_interrupt = False
 app["--help"].group = OTHER
 app["--version"].group = OTHER
 
 
 def whole_number(_kind: object, tokens: Sequence[Token]) -> int:
-    """Read a whole number: the parser alone would round 1.5."""
+    """Read a whole number, and refuse 1.5, which the parser alone would round."""
     text = tokens[0].value
     try:
         return int(text)
@@ -186,7 +191,7 @@ def whole_number(_kind: object, tokens: Sequence[Token]) -> int:
 
 
 def points(_kind: object, tokens: Sequence[Token]) -> float:
-    """Read a size in points: ``5``, ``5%`` or ``5 points``."""
+    """Read a size in points (hundredths of a whole): ``5``, ``5%`` or ``5 points``."""
     try:
         return read_points(tokens[0].value)
     except UserError as error:
@@ -194,7 +199,7 @@ def points(_kind: object, tokens: Sequence[Token]) -> float:
 
 
 def percentage(_kind: object, tokens: Sequence[Token]) -> float:
-    """Read a size in points that is a part of something: at most 100."""
+    """Read a share in percent: a size in points that may be at most 100."""
     try:
         return read_points(tokens[0].value, most=100)
     except UserError as error:
@@ -202,12 +207,11 @@ def percentage(_kind: object, tokens: Sequence[Token]) -> float:
 
 
 def resolve_types(kind: type[Options]) -> type[Options]:
-    """Let a dataclass of options inherit from one of another module.
+    """Decorate a dataclass of options that inherits from one of another module.
 
-    The parser reads the types of the parameters of ``__init__``. They are texts
-    (``from __future__ import annotations``), which it would evaluate in the module of the subclass
-    alone, where names of the other module are unknown. Here each is evaluated in the module that
-    declares its field.
+    Under ``from __future__ import annotations``, types are texts. The parser evaluates the types of
+    the parameters of ``__init__`` in the module of the subclass, where names that the other module
+    imported are unknown. This decorator evaluates each type in the module that declares its field.
     """
     kind.__init__.__annotations__.update(get_type_hints(kind, include_extras=True))
     return kind

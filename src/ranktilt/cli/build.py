@@ -1,7 +1,9 @@
 """``ranktilt data build``: published collections from their files, a command for each builder.
 
 A *builder* is a function that makes a collection from the files that a paper published; other
-packages may have builders too.
+packages may have builders too. Its signature becomes a command: parameters before ``*`` are
+arguments, the others options, and its docstring is the help. A builder is imported only when
+its command is typed or listed, because importing all of them takes too long.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""``ranktilt check``: whether a collection makes a fair comparison."""
+"""``ranktilt check``: whether a collection makes a fair comparison.
+
+An audit compares documents of two *sides*, such as human and llm. The comparison is fair if the
+sides do not differ in something else, such as cut-off texts, that could explain the answer. Such a
+difference is a *fault*; a fault beyond its *limit* makes the comparison void.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +53,7 @@ class CheckSection(CheckLimits):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class CheckQuestions:
-    """Further questions, about searches on either side and about meanings."""
+    """Options that ask for more than faults of the texts, and need a ranker or an encoder."""
 
     ranker: Annotated[
         list[str] | None,

@@ -1,4 +1,8 @@
-"""``ranktilt compare``: whether the tilts of two audits, or of two runs of one, differ."""
+"""``ranktilt compare``: whether the tilts of two audits, or of two runs of one, differ.
+
+An *audit* is a saved result (``--json``) of ``audit``, ``pairwise``, ``judge`` or ``cite``. Its
+*tilt* is how far a ranker, a judge or an engine leans to one group.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ def compare(
     max_left_out: Annotated[
         float | None,
         Parameter(
-            help=f"{options.LEFT_OUT[:-1]} (default: 10).",
+            help=f"{options.LEFT_OUT[:-1]} (default: 10).",  # without the full stop in between
             metavar="X",
             group=SELDOM,
             converter=percentage,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BASH_WORDS = "ranktilt-words.bash"
-"""A file of this package: bash code that takes a text with quotes and colons for one word."""
+"""A file of this package: bash code that treats a text with quotes and colons as one word."""
 
 
 def install_completion(
@@ -57,6 +57,7 @@ def ranker_options(name: str) -> list[str]:
     from ranktilt.registry import ranker_class, ranker_names
 
     kind = ranker_class(name if name in ranker_names() else name.partition(":")[0])
+    # These two are not written inside the parentheses: k follows an @, the argument a colon.
     hidden = ("k", kind.argument)
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     return [name for name in names if name not in hidden]

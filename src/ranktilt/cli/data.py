@@ -1,4 +1,7 @@
-"""``ranktilt data``: download a collection as a folder, or merge several."""
+"""``ranktilt data``: download a collection as a folder, or merge several.
+
+Every document may have a *source*, who wrote it. `build` adds the commands of ``data build``.
+"""
 
 from __future__ import annotations
 
@@ -114,6 +117,7 @@ def _write_origin(collection: Collection, output: Path) -> None:
     from ranktilt.data.files import sha256, write_bytes
 
     paths = [Path(file).absolute() for file in collection.spec.get("files", ())]
+    # Paths are relative, so that the record does not depend on where this machine keeps the files.
     common_folder = Path(os.path.commonpath([path.parent for path in paths])) if paths else Path()
     files = {path.relative_to(common_folder).as_posix(): sha256(path) for path in paths}
     about = {**collection.spec, "files": files, "ranktilt": __version__}

@@ -1,9 +1,13 @@
 """``ranktilt explain``: how the texts of both sides differ, and what goes with a ranker's gap.
 
 A *gap* is how differently a ranker or a run treats the two sides: twins, which are versions of one
-text, or groups of documents without twins. A *probe* measures a property of texts. A *factor* is a
-property that a designed collection varies, such as length; its versions of a text differ in
-nothing else. An audit of citations has a gap too: between the citation rates of two sides.
+text, or groups of documents without twins. A *probe* measures a property of texts. To *attribute* a
+gap is to say which properties of the texts go with it. A *factor* is a property that a *designed*
+collection varies, such as length; its versions of a text differ in nothing else, so a difference in
+rank is caused by it. An audit of citations has a gap too: between the citation rates of two sides.
+
+The question decides which function of the room `explaining` answers: factors (``--by-factor``),
+twins, or groups without twins.
 """
 
 from __future__ import annotations
@@ -73,7 +77,7 @@ class ExplainInputs(LabelOptions, SavedRunOptions):
         return [*collection_files(self.folder), *map(file_of, paths)]
 
     def check(self) -> None:
-        """Refuse texts or labels that are missing, and options that nothing would read."""
+        """Refuse inputs without texts or labels, and options that nothing would read."""
         if self.folder is None and self.ranker:
             raise UserError(f"ranker {self.ranker[0]!r} needs texts: name a collection DIR")
         if not (self.groups and self.run):
@@ -191,7 +195,7 @@ class ExplainQuestion:
         return self.by_factor or self.adopters is not None
 
     def check_factors(self, inputs: ExplainInputs) -> None:
-        """Refuse what ``--by-factor`` needs and lacks, and options that it would not read."""
+        """Refuse ``--by-factor`` without a ranker, and options that it would not read."""
         if not self.by_factor:
             raise UserError("--adopters needs --by-factor")
         if not inputs.ranker:
@@ -211,7 +215,7 @@ class ExplainQuestion:
         options.refuse_unread(unread, "--by-factor compares the levels of each factor; omit it")
 
     def check_gaps(self, inputs: ExplainInputs) -> None:
-        """Refuse a question about a gap without a ranker or run, and rankers without a question."""
+        """Refuse ``--attribution`` without a ranker or run, and a ranker without a question."""
         inputs.check()
         if self.attribution and not (inputs.ranker or inputs.run):
             raise UserError(
@@ -354,6 +358,7 @@ def explain(
     except NoPropertiesError as error:
         if folder is not None:
             raise
+        # The labels hold no column of numbers; texts would have properties to compare.
         command = shlex.join(inputs.words_with_texts(question.column))
         raise UserError(f"{error}; or name a folder DIR with the texts: {command}") from error
 

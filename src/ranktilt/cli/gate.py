@@ -1,7 +1,9 @@
 """``ranktilt gate``: pass or fail an audit, for continuous integration.
 
-Each kind of audit takes limits of its own, and refuses those of the others. A limit may also be on
-the change since an earlier audit, the *baseline*.
+A *gate* compares an audit with limits: of the *tilt*, how far a ranker leans to one side, or of a
+judge's grades. Each kind of audit takes limits of its own, and refuses those of the others. A limit
+may also be on the change since an earlier audit, the *baseline*. A check is *inconclusive* if its
+95 % interval lies across the limit.
 """
 
 from __future__ import annotations
@@ -245,7 +247,8 @@ class GateRequest:
         """Gate an audit of judges; refuse the limits of rankers."""
         from ranktilt.judging.gate import DriftLimits, gate_judges
 
-        limits, statistics = self.limits, statistics_settings()
+        limits = self.limits
+        statistics = statistics_settings()
         limits_of_rankers = {
             "--max-tilt": limits.max_tilt,
             "--label-errors": limits.label_errors,

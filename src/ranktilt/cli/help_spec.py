@@ -1,6 +1,8 @@
 """``ranktilt --help-spec NAME``: options of a ranker, a model, a measure or a probe.
 
-A *spec* is the text that names any of these with its options, such as ``bm25(k1=0.9)``.
+A *spec* is the text that names any of these with its options, such as ``bm25(k1=0.9)``. A *probe*
+is a method by which ``ranktilt explain`` looks for the reason of a tilt. The description is
+the docstring of the class, and the defaults are those of its fields or parameters.
 """
 
 from __future__ import annotations
@@ -82,6 +84,7 @@ def help_spec(name: Annotated[str, Parameter(name="NAME")], /) -> None:
     print_result("\n".join(map(str, entries)))
 
 
+# `main.run` replaces --help-all by --help and notes that it was typed; this only lists it in help.
 @app.command(name="--help-all", group=OTHER)
 def help_all() -> None:
     """After a command: show all its options, including rarely used ones."""
@@ -106,6 +109,7 @@ def configuration_help() -> str:
     ]
     for section, kind in sections.items():
         names = ", ".join(field.name for field in fields(kind))
+        # The command line adds this key to the limits of `CheckLimits`.
         more = ", equivalence" if section == "[check]" else ""
         lines += textwrap.wrap(
             f"{section:<14} {names}{more}",
@@ -146,6 +150,7 @@ def spec_help(name: str) -> Iterator[SpecHelp]:
 def _ranker_help(name: str, kind: type[Any]) -> SpecHelp:
     """Describe a ranker; its fields are its options."""
     options = {field.name: _default(field.default) for field in fields(kind)}
+    # The depth and the argument are typed outside the parentheses: ``dense:minilm(…)@100``.
     depth = "@k" if options.pop("k", None) is not None else ""
     argument = f":{kind.argument.upper()}" if kind.argument else ""
     options.pop(str(kind.argument), None)

@@ -1,6 +1,8 @@
 """Options of labels: which file has them, how it is read, and which group is the reference.
 
-A *label* says to which group a document belongs, such as ``human`` in the column ``source``.
+A *label* says to which group a document belongs, such as ``human`` in the column ``source``. The
+*reference* is the group that the others are compared with; it comes first in each pair, and so a
+positive tilt is one in its favour.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ class LabelOptions:
     def reference_first(
         self, collection: Collection, by: str | None, pairs: Pairs | None
     ) -> Pairs | None:
-        """Return the pairs to compare, the reference group first in each.
+        """Return the pairs to compare, the reference group first in each, and refuse bad pairs.
 
         Parameters
         ----------
@@ -114,6 +116,7 @@ class LabelOptions:
         """
         from ranktilt.auditing.grouping.pairs import grouped_pairs
 
+        # This refuses unknown groups, whether or not a reference is typed.
         groups, compared_pairs = grouped_pairs(collection, by, pairs, fewest=1)
         if self.reference is None:
             return pairs
@@ -141,6 +144,7 @@ def _configured_labels(name: str) -> LabelFile | None:
     configuration = settings().configuration
     section = configuration.labels.get(name)
     if section is None:
+        # A text that looks like a path or has columns is a file; any other is a misspelt name.
         is_plain = not os.path.exists(name) and not re.search(r"[./:\\]", name)
         if is_plain and configuration.labels:
             raise unknown_name(

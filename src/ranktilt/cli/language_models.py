@@ -1,7 +1,7 @@
 """How the text of ``--llm``, or a name of ranktilt.toml, becomes a model that can be asked.
 
-A text is a kind and a model with options, ``openai:MODEL(temperature=0)``; the sections [llm.NAME]
-of ranktilt.toml give such texts a name.
+A text is a kind and a model with options, ``openai:MODEL(temperature=0)``. In ranktilt.toml, the
+section [llm.NAME] gives such a text a name, so that ``--llm NAME`` means the same.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def language_model_text(text: str) -> str:
 
     Options in parentheses behind the name win over the file, and so does a typed ``--device``.
 
-    The file may be somebody else's, so the address of a server that it names is printed before
-    anything is sent there, with the variable whose key is sent too.
+    The file may come from somebody else, with an address to which the user's key would be sent. So
+    an address in the file is printed before anything is sent there, with the environment variable
+    that holds the key.
     """
     from ranktilt.llm.base import KINDS
     from ranktilt.llm.server import VARIABLE

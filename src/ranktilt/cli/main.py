@@ -1,4 +1,8 @@
-"""``ranktilt``: the entry point, and what happens to errors."""
+"""``ranktilt``: the entry point, and what happens to errors.
+
+`main` calls `run`, which turns every error into a line on stderr and an exit code. In between,
+`_launch` reads the options of the machine (such as ``--device``), and the parser calls the verb.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What is printed on stderr: notes, warnings about data, and the progress of long work."""
+"""What is printed on stderr: notes, warnings about data, and the progress of long work.
+
+Results go to stdout (`output`), so that a pipe gets them alone. Long work anywhere in the package
+reports how far it is through `ranktilt.progress`; `reporting` shows it as bars or lines.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _BAR_DELAY = 1.0
 _LINE_PAUSE = 30.0
 """Seconds between two lines of progress, where stderr is a file or a pipe."""
 _printed_notes: ContextVar[list[str]] = ContextVar("printed_notes")
-"""Notes of `note_once` that were printed."""
+"""Notes of `note_once` that the running command has printed."""
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 """Whether notes and progress are left out."""
 _bars: ContextVar[_Bars | None] = ContextVar("bars", default=None)
@@ -46,7 +50,7 @@ def note(text: str) -> None:
 
 
 def note_once(text: str) -> None:
-    """Write a note that several parts of a command may write, once."""
+    """Write a note, unless the running command has written it before."""
     if text not in _printed_notes.get():
         _printed_notes.get().append(text)
         note(text)
@@ -186,6 +190,8 @@ class _Bars:
 
         text = TextColumn("{task.description}", markup=False)
         columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        # rich forgets steps that are older than this. With its usual 30 seconds, work whose steps
+        # take longer would get no remaining time.
         return DelayedProgress(
             *columns, console=Console(stderr=True), transient=True, speed_estimate_period=300
         )
@@ -200,10 +206,10 @@ class _Bars:
 
 
 def groups_to_audit(collection: Collection) -> list[str] | None:
-    """Return the options that ``ranktilt audit`` needs to group a collection.
+    """Return the options with which ``ranktilt audit`` groups a collection; None if it cannot.
 
-    Several sources need no option. A collection of one source, or of none, is measured without
-    groups, which needs judgments; None where it has no judgments either.
+    Documents of several sources are grouped by source, which needs no option. With one source or
+    none there are no groups (``--by none``), and only judgments leave something to measure.
     """
     if len(collection.sources) > 1:
         return []

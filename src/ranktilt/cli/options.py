@@ -1,6 +1,8 @@
 """Options that several verbs declare, and how their texts are read.
 
-An option is a type: ``split: options.Split = None`` declares ``--split``.
+An option is a type: a parameter ``split: options.Split = None`` of a verb declares ``--split``. An
+option is *typed* if it is on the command line. A verb refuses typed options that it would not
+read in the case at hand (`refuse_unread`), so that nobody believes they had an effect.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 Fields = Literal["title+text", "text", "title"]
 """Parts of a document that a ranker or a model may read."""
 Pairs = list[tuple[str, str]]
-"""Pairs of groups."""
+"""Pairs of groups of documents that are compared, such as ``[("human", "llm")]``."""
 
 LEFT_OUT = "Percentage of all queries that may be in only one audit."
 """Help of ``--max-left-out``."""

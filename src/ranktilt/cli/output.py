@@ -1,6 +1,11 @@
 """Where results may go, and how they get to standard output and into files.
 
-A *sidecar* is a JSON file beside a run or another file that says how that was made.
+A *result* is what a verb makes, such as an audit; it can be printed in several formats, and saved
+as JSON or as an HTML *page*. Its *spec* is a dictionary that records how it was made. A *sidecar*
+is a JSON file beside a run or another file that says how that file was made.
+
+A verb calls `Output.check` before it starts to work, so that a file that cannot be written is
+refused at once, and `Output.deliver` when it has its result.
 """
 
 from __future__ import annotations
@@ -28,13 +33,16 @@ from ranktilt.errors import UserError, escape_invisible
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """Endings of a file's name, by format."""
 _Result = TypeVar("_Result")
-"""A result; the results of audits and trainings have a ``spec``, which says how they were made."""
+"""A result of any kind; it need not have a ``spec``."""
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 """Escape sequence that sets a colour."""
 _COLLECTION_FILES = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
 """Patterns of the files that a collection's folder may hold."""
 _NAME_LENGTH = 80
-"""Largest number of bytes of a file's name, without its number and ending."""
+"""Largest number of bytes of a file's name, without its number and ending.
+
+File systems take 255 or fewer.
+"""
 _UNUSUAL = re.compile(r"[^\w.=@+-]+")
 """Characters that names of files should not have."""
 
@@ -163,7 +171,11 @@ def with_command(result: _Result) -> _Result:
 
 
 class _Terminal:
-    """Standard output where it is a terminal: colours pass, and no other control sequence."""
+    """Standard output where it is a terminal: colours pass, other control sequences are escaped.
+
+    A result quotes texts of the user's data, which could otherwise clear the screen or rename the
+    window.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -179,7 +191,7 @@ class _Terminal:
 
 @contextmanager
 def results() -> Iterator[TextIO]:
-    """Open standard output for a result, and make sure that all of the result is written."""
+    """Open standard output for a result, and flush it at the end, so that errors appear here."""
     end_progress()
     try:
         yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
@@ -209,7 +221,9 @@ def deliver(
     files: Mapping[Path | str | None, Callable[[], bytes]],
     *more: Callable[[], object],
 ) -> None:
-    """Write a result to standard output, and then its files, even where the output is closed.
+    """Write a result to standard output, and then its files.
+
+    The files are written even if standard output fails, as with ``ranktilt audit … | head``.
 
     Parameters
     ----------
@@ -266,7 +280,10 @@ def check_paths(
 
 
 def _check_streams(options: Sequence[str], allowed: Sequence[str]) -> None:
-    """Refuse options that may not write to standard output, and several that do."""
+    """Refuse options that may not write to standard output, and more than one that does.
+
+    `options` are those for which ``-`` was typed.
+    """
     for option in options:
         if option not in allowed and allowed:
             allowed_options = " and ".join(allowed)

@@ -162,6 +162,7 @@ class ChoiceOptions:
             text=self.text,
             max_failures=self.max_failures,
         )[0]
+        # With >> the text would name several rankers, and with @ a number of documents to rank.
         if not isinstance(ranker, Pairwise) or ranker.k is not None:
             raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
         if not self.dry_run:
@@ -362,10 +363,10 @@ def pairwise(
 
 
 def _without_answer_length(llm: str) -> str:
-    """Return the text of a model without ``max_tokens``, which the length of a choice decides.
+    """Return the text of a model without its option ``max_tokens``, the largest answer.
 
-    A typed ``max_tokens`` is refused. In a section of ranktilt.toml, which other commands read
-    too, it is left out with a note.
+    The answer is a choice, whose length is known. A typed ``max_tokens`` is refused. In a section
+    of ranktilt.toml, which other commands read too, it is left out with a note.
     """
     from ranktilt.spec import parse_stages
 

@@ -148,7 +148,7 @@ def rank(
             "no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)"
         )
     files = _run_files(output, rankers)
-    _check_targets(files, [*source.files, *_replayed_files(rankers)])
+    _check_run_files(files, [*source.files, *_replayed_files(rankers)])
     collection = source.load()
     if not files:
         _require_plain_ids(output, collection)
@@ -191,7 +191,7 @@ def _replayed_files(rankers: Sequence[Ranker]) -> Iterator[Path]:
                 yield Path(stage.file)
 
 
-def _check_targets(files: Sequence[Path], inputs: Sequence[Path]) -> None:
+def _check_run_files(files: Sequence[Path], inputs: Sequence[Path]) -> None:
     """Refuse files that cannot be written or that are read, before anything is ranked."""
     has_several = len(files) > 1
     paths = {f"-o {file.name}" if has_several else "-o": file for file in files}
@@ -246,7 +246,10 @@ def _print_estimates(
 def _estimates(
     ranker: Ranker, collection: Collection, price: tuple[float, float] | None
 ) -> Iterator[str]:
-    """Yield a block of lines for each stage that asks a model; the other stages rank for it."""
+    """Yield a block of lines for each stage that asks a language model.
+
+    How much a stage asks depends on the documents that it gets, so the stages before it are run.
+    """
     from ranktilt.rankers.base import stages_of
     from ranktilt.rankers.llm.base import LLMRanker
 

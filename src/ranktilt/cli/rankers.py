@@ -1,7 +1,11 @@
 """How the texts of ``-r`` become rankers and runs, with their names and the options of a preset.
 
-A text has a *stage*, or several with ``>>`` between them, which re-rank: ``bm25@100>>monot5:base``.
-A *preset* has the settings of a paper; its *recipe* is the model that it uses for a ranker.
+A text such as ``bm25(k1=0.9)@100>>monot5:base`` names *stages*, with ``>>`` between them: the first
+retrieves documents, and each later one re-ranks what it gets. A stage is a name, an argument behind
+a colon (often a model), options in parentheses, and the number of documents to return.
+
+A *preset* has the settings of a paper; its *recipe* for a ranker is the ranker and the model that
+the paper used under this name. The *spec* of a run is a dictionary that records how it was made.
 """
 
 from __future__ import annotations
@@ -82,15 +86,16 @@ def read_rankers(specs: Sequence[str], preset: str | None = None, **defaults: An
     for spec in specs:
         stages = ranker_stages(spec)
         for typed_stage, stage in zip(parse_stages(spec), stages, strict=True):
+            # The short name of a model, such as minilm, is completed to dense:minilm.
             if typed_stage.name == stage.argument:
                 note_once(f"{typed_stage.name}: taken as {stage.name}:{stage.argument}")
-        rankers.append(ranker_of_stages([stage_defaults.equip(stage) for stage in stages]))
+        rankers.append(ranker_of_stages([stage_defaults.fill(stage) for stage in stages]))
     return rankers
 
 
 @dataclass(frozen=True, kw_only=True)
 class _StageDefaults:
-    """Options for the stages of rankers whose texts do not set them."""
+    """Options that a stage gets where its text does not set them."""
 
     typed: Mapping[str, str]
     """Options of the command line."""
@@ -99,7 +104,7 @@ class _StageDefaults:
     preset_name: str
     """Name of these settings."""
 
-    def equip(self, stage: Stage) -> Stage:
+    def fill(self, stage: Stage) -> Stage:
         """Return a stage with the default options that its ranker has.
 
         A ranker without a model gets that of the preset's recipe.
@@ -113,7 +118,7 @@ class _StageDefaults:
                 kind = f"option of {stage.name} in preset {self.preset_name!r}"
                 raise unknown_name(kind, option, sorted(names))
         text = {} if self.preset.text is None else {"text": self.preset.text}
-        defaults = {**text, **preset_options, **self.typed}
+        defaults = {**text, **preset_options, **self.typed}  # later ones win
         options = {name: value for name, value in defaults.items() if name in names}
         name, argument = stage.name, stage.argument
         if argument is None and name in self.preset.recipes:
@@ -151,6 +156,7 @@ def rank_with(
     runs = []
     for ranker in rankers:
         run = ranker.rank_repeats(collection) if repeats else ranker.rank(collection)
+        # A ranker of another package may return something that is no run.
         runs.append(check_reranked(run, None, ranker))
     runs = named_apart(runs)
     return with_names(runs, names) if names else runs

@@ -83,10 +83,10 @@ class ReportOptions:
     ] = False
 
     def format_in_force(self) -> Format:
-        """Return the format that is typed; otherwise that of what is written.
+        """Return the format that is typed, or the one that the other options imply.
 
-        Figures are SVG. Without a layout the format is a page, with a layout the format of a table
-        that the ending of the file names, or Markdown.
+        Figures (``--figures``) are SVG. Without a layout the result is a page. A layout is a table
+        in the format of the file's ending, such as ``.tex``, or in Markdown.
         """
         if self.format is not None:
             return self.format

@@ -1,6 +1,8 @@
 """Options of saved runs: their files, how they are ordered, and the queries of responses.
 
-*Responses* are answers of a search engine as it sent them, which need not name their query.
+A *run* is what a ranker returned for each query. *Responses* are answers of a search engine as it
+sent them, which need not name their query. The *spec* of a run is a dictionary that records how the
+run was made; the *text* of a ranker is what is typed after ``-r``, such as ``replay:bm25.trec``.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ class SavedRunOptions:
         return [NamedText.from_text(path) for path in self.run or ()]
 
     def load_runs(self, max_failures: float | None = None, *, repeats: bool = False) -> list[Run]:
-        """Read the saved runs; the spec of each has the text of the ranker that reads it again.
+        """Read the saved runs; the spec of each names the ranker that reads it again.
 
         Parameters
         ----------
@@ -77,6 +79,7 @@ class SavedRunOptions:
                 max_failures=MAX_FAILURES if max_failures is None else max_failures,
                 repeats=repeats,
             )
+            # Later commands read the run again by "ranker"; "made_by" is the ranker behind it.
             origin = {
                 "ranker": replay_spec(path, self.score_order, self.queries),
                 "name": replayed_name(run),

@@ -1,7 +1,8 @@
 """Settings of a command: the configuration file, ``--set``, and the options of the machine.
 
-The *configuration* is ranktilt.toml of the working folder; a *section* is a part of it, such as
-[statistics], whose *keys* ``--set statistics.seed=1`` sets for one command.
+The *configuration* is the file ranktilt.toml of the working folder or of one above it. A *section*
+is a part of it, such as [statistics]; ``--set statistics.seed=1`` sets its *key* seed for one
+command. Start in `in_force`, in which every command runs; a verb reads `settings`.
 """
 
 from __future__ import annotations
@@ -197,8 +198,9 @@ def in_force(options: MachineOptions, path: Sequence[str]) -> Iterator[None]:
         try:
             current = _read(options)
         except UserError:
+            # Help must work with a broken file, and doctor itself says what is wrong with it.
             runs_without_file = verb.startswith("--") or "doctor" in path
-            if not runs_without_file or _is_file_sound():
+            if not runs_without_file or _is_file_readable():
                 raise
             current = Settings()
         _require_read(options, path)
@@ -214,7 +216,10 @@ def in_force(options: MachineOptions, path: Sequence[str]) -> Iterator[None]:
 
 
 def _require_read(options: MachineOptions, path: Sequence[str]) -> None:
-    """Refuse keys of ``--set`` that the command does not read: they would change nothing."""
+    """Refuse keys of ``--set`` that the command does not read: they would change nothing.
+
+    Keys with a dot belong to a section; those without are arguments of a training.
+    """
     command = " ".join(path)
     for text in options.assignments or ():
         key = text.partition("=")[0].strip().replace("-", "_")
@@ -238,7 +243,7 @@ def _readers(key: str) -> Sequence[str] | None:
     return READERS.get(key, READERS.get(key.partition(".")[0]))
 
 
-def _is_file_sound() -> bool:
+def _is_file_readable() -> bool:
     """Tell whether the configuration file can be read, so that only ``--set`` can be at fault."""
     try:
         read_configuration(configuration_file())
@@ -342,16 +347,16 @@ def _names(kind: type) -> list[str]:
 def _machine_in_force(
     current: Settings, *, computes: bool, typed_executor: str | None
 ) -> Iterator[None]:
-    """Compute on the machine of the settings, while this is open.
+    """Compute with the threads, the memory and the cluster of the settings, while this is open.
 
     Parameters
     ----------
     current : Settings
         The settings.
     computes : bool
-        Whether the command may run on a cluster.
+        Whether the command may run on a cluster (`COMPUTING`).
     typed_executor : str or None
-        The value of ``--executor``, which other commands refuse.
+        The value of ``--executor``, which commands that may not run there refuse.
     """
     from ranktilt.parallel.memory_limits import MemoryLimits, limit_memory, read_size
 

@@ -1,4 +1,9 @@
-"""How tilts are tested: options, and the keys of [statistics] in ranktilt.toml or ``--set``."""
+"""How tilts are tested: options, and the keys of [statistics] in ranktilt.toml or ``--set``.
+
+A *tilt* is how far a ranker leans to one of two groups. It is *level* if its whole interval lies
+within the *margin*, the largest tilt that still counts as none. The *primary* measure is the one
+whose tilt decides the verdict, as a paper's *preset* or the user may say.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,7 @@ class AuditStatistics:
     ties: str = "expected"
     """How documents of equal score count, such as ``expected`` for the mean over all orders."""
     rounding: str = "none"
-    """How means are rounded before they are compared, as some papers do."""
+    """How means are rounded before they are compared, as in some papers; ``none``: not at all."""
     missing: str = "zero"
     """How queries without a retrieved document count."""
     test: str = "interval"
@@ -81,8 +86,9 @@ class StatisticsOptions:
         from ranktilt.presets import preset as preset_named
 
         configured = statistics_settings()
-        file_values = configured.audit_options  # with those of --set
+        file_values = configured.audit_options  # of ranktilt.toml, where --set has replaced some
         assigned = settings().assigned_statistics
+        # Each line below overwrites what the lines before it set.
         values = dict(file_values)
         if preset is not None:
             values |= preset_named(preset).statistics
@@ -144,9 +150,10 @@ def read_optional_margin(text: str | None, option: str) -> Margin | None:
 
 
 def margin_of_shares(typed: float | None) -> float:
-    """Return the largest difference of a share from 50 % that counts as level, in points.
+    """Return how far a share may be from 50 % and still count as level, in points.
 
-    It is the `typed` margin of ``--margin``, that of [statistics], or the default, in this order.
+    A *share* is, for example, how often a judge prefers one of two texts; 50 % favours neither. The
+    margin is that of ``--margin`` (`typed`), that of [statistics], or the default, in this order.
     """
     from ranktilt.measures.margin import DEFAULT_MARGIN, read_margin
 

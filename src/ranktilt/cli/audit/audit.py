@@ -1,7 +1,12 @@
 """``ranktilt audit``: whether a ranker favours one side of a collection.
 
-The result goes to the terminal, a page, JSON, a row per query, or a folder. A *part* is the audit
-of a single source, where several sources are audited one by one, or else the whole audit.
+Documents are in groups by their *source*, who wrote them, such as human and llm; two groups that
+are compared are the *sides*. A *run* is what a ranker returned for each query. The *tilt* is how
+far a run leans to one side.
+
+The result goes to the terminal, a page, JSON, a row per query, or a folder. If there are more than
+two sources, each is ranked and audited with the reference source alone. A *part* is one of
+these audits; with two sources, the whole audit is the only part.
 """
 
 from __future__ import annotations
@@ -52,7 +57,7 @@ class AuditedPart:
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class AuditOutput(PageOutput):
-    """Where an audit goes: as for other verbs, and as a row per query, and into a folder."""
+    """Where an audit goes: terminal, JSON, page (as for other verbs), CSV by query, folder."""
 
     per_query: Annotated[
         Path | None,
@@ -89,8 +94,8 @@ class AuditOutput(PageOutput):
             self.json: result.to_json,
             self.per_query: partial(per_query_csv, result),
         }
-        writers = [] if self.save is None else [partial(_save, result, parts, self.save)]
-        deliver(printed, files, *writers)
+        folder_writers = [] if self.save is None else [partial(_save, result, parts, self.save)]
+        deliver(printed, files, *folder_writers)
 
 
 @verb(
@@ -134,6 +139,7 @@ def audit(
     from ranktilt.data.runs.repeats import join_namesakes
 
     inputs = replace(inputs, folder=folder)
+    # Options that an audit of a live engine, query by query, does not read.
     sequential.check(
         card=card,
         controls=controls,
@@ -223,6 +229,7 @@ def _page(result: Audit | SourceAudits, parts: Sequence[AuditedPart]) -> bytes:
     for part in parts:
         collection = part.collection
         if collection is not None:
+            # A ranker that was trained on some queries is not tested on them.
             collection = tested_part(part.audit, collection)
         loaded.append(LoadedAudit(part.audit, collection, tuple(part.runs)))
     if isinstance(result, SourceAudits):

@@ -1,4 +1,8 @@
-"""``ranktilt demo``: an audit of the bundled collection, without network and files."""
+"""``ranktilt demo``: an audit of the bundled collection, without network and files.
+
+The question card (``--card``) asks five questions about each ranking. Controls (``--controls``)
+rank again after a difference between the sides, such as length, is removed.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
 """An audit's file in place of a collection: later commands read the inputs of the audit.
 
-``ranktilt explain audit.json`` is read as the explain command with the folder or labels, the runs
-and the judgments that the audit was made from. Options that are typed win over those of the audit.
-*Words* are the parts of a command line, as a shell splits it.
+``ranktilt explain audit.json`` becomes ``ranktilt explain DIR -r bm25 …``, with the folder or
+labels, the runs and the judgments that the audit was made from. Options that are typed win over
+those of the audit.
+
+*Words* are the parts of a command line, as a shell splits it. *Repeats* are several rankings of
+each query in one run, such as those of a language model asked again; a verb other than ``audit``
+reads runs with a single ranking.
 """
 
 from __future__ import annotations
@@ -57,20 +61,27 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
     """
     _audit_to_correct.set("")
     for index, (verb, file) in enumerate(pairwise(words)):
-        if verb in VERBS and _is_audit_file(file):
-            if verb == "explain" and is_citation_audit(Path(file)):
-                return list(words)  # it contains its pages, and explain reads it as it is
-            audit = _audit_to_read(Path(file), verb)
-            _require_files(Path(file), audit)
-            if "--quiet" not in words:
-                _note_changed_files(Path(file), audit)
-                if verb != "audit":
-                    note_label_errors(Path(file), audit, verb)
-            typed = list(words[index + 2 :])
-            if verb == "explain" and _is_correctable(audit, typed):
-                _audit_to_correct.set(file)
-            return [*words[: index + 1], *_expanded(verb, Path(file), audit, typed)]
+        if verb not in VERBS or not _is_audit_file(file):
+            continue
+        if verb == "explain" and is_citation_audit(Path(file)):
+            return list(words)  # it contains its pages, and explain reads it as it is
+        typed = list(words[index + 2 :])
+        inputs = _inputs_of_audit(verb, Path(file), typed, is_quiet="--quiet" in words)
+        return [*words[: index + 1], *inputs]
     return list(words)
+
+
+def _inputs_of_audit(verb: str, file: Path, typed: list[str], *, is_quiet: bool) -> list[str]:
+    """Return the words after a verb that reads an audit's file: its inputs, and what was typed."""
+    audit = _audit_to_read(file, verb)
+    _require_files(file, audit)
+    if not is_quiet:
+        _note_changed_files(file, audit)
+        if verb != "audit":
+            note_label_errors(file, audit, verb)
+    if verb == "explain" and _is_correctable(audit, typed):
+        _audit_to_correct.set(str(file))
+    return _words_after_verb(verb, file, audit, typed)
 
 
 def audit_to_correct() -> str:
@@ -139,8 +150,8 @@ def _audit_to_read(file: Path, verb: str) -> Audit:
     return result.audits[0]
 
 
-def _expanded(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
-    """Return the words that follow the verb: inputs of the audit, and what was typed."""
+def _words_after_verb(verb: str, file: Path, audit: Audit, typed: list[str]) -> list[str]:
+    """Return the words that follow the verb: inputs of the audit, then what was typed."""
     if verb != "audit":
         audit = _with_runs_without_repeats(file, verb, audit, typed)
     inputs = _words_of_verb(verb, audit, _runs_to_read(file, verb, audit, typed), typed)
@@ -289,7 +300,11 @@ def _words_of_verb(verb: str, audit: Audit, runs: list[str], typed: Sequence[str
 
 
 def _largest_first(audit: Audit, run: str) -> list[tuple[str, str]]:
-    """Return the pairs of groups that have a verdict, by falling size of the run's tilt."""
+    """Return the pairs of groups that have a verdict, the pair with the run's largest tilt first.
+
+    Each tilt is divided by its margin, the largest tilt that counts as none: pairs may be compared
+    by different measures, whose units differ.
+    """
     from ranktilt.auditing.answer.verdict import margins
 
     def size(pair: tuple[str, str]) -> float:

@@ -1,4 +1,9 @@
-"""Options of what an audit reads: a collection or labels, and rankers or saved runs."""
+"""Options of what an audit reads: a collection or labels, and rankers or saved runs.
+
+A *collection* has documents with texts and groups, queries, and usually judgments of relevance
+(*qrels*). Where only saved runs are audited, a file of *labels*, which gives the group of each
+document, is enough: the documents are then those that the runs name.
+"""
 
 from __future__ import annotations
 
@@ -215,8 +220,8 @@ class InputOptions(SavedRunOptions, LabelOptions):
     ) -> list[tuple[str, str]] | None:
         """Return the pairs of groups to compare, the reference first; None for all pairs.
 
-        Pairs that cannot be compared are refused. `was_ranked_before` says that saved runs are
-        audited; where rankers will run, the pairs are checked before that.
+        Pairs that cannot be compared are refused here, before rankers run, which may take hours.
+        With saved runs (`was_ranked_before`) that can be left to the audit.
         """
         from ranktilt.auditing.grouping.number_bins import is_property
 

@@ -2,10 +2,11 @@
 
 A *source* is who wrote a document, such as human. The *reference* is the source that the others are
 compared with, usually ``human``. More than two sources are taken *apart*: each is ranked with the
-reference alone, so that they do not compete with each other.
+reference alone, so that they do not compete with each other. *Twins* are two versions of one text,
+such as an original and its rewrite.
 
 A *live engine* is a search engine that is asked query by query. A *sequential* audit asks it until
-its tilt is decided: shown to be larger than a limit, or ruled out.
+its tilt, how far it leans to one side, is decided: shown to be larger than a limit, or ruled out.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditQuestion:
-    """The options of an audit that apply to every run."""
+    """What is asked of every run: measures, statistics, and further questions."""
 
     measure: Sequence[str] | None
     """Names of measures; None for the default measures."""
@@ -207,6 +208,11 @@ class AuditQuestion:
             The column of the groups; None for no groups.
         pairs : list of (str, str) or None
             Pairs of groups to compare; None for all.
+
+        Returns
+        -------
+        Audit
+            The result, with a note if the collection fails a check of its texts.
         """
         from ranktilt.auditing.audit import audit as run_audit
         from ranktilt.auditing.checks.failed_check import with_failed_check
@@ -240,6 +246,7 @@ class AuditQuestion:
             preset = {"preset": self.preset, "preset_changes": self._preset_changes(self.preset)}
             result = replace(result, spec={**result.spec, **preset})
         if self.controls:
+            # From this similarity of their terms, twins count as near-identical.
             near = CheckSection.in_force().near_identical
             result = controls(collection, rankers, runs, result, near=near)
         return result

@@ -1,6 +1,11 @@
 """``ranktilt cite``: whom an engine's answers cite, of what was consulted and retrieved.
 
-A *page* is what an answer cites: a web page, or a document of a collection.
+An *engine* answers a query in text, from pages that it *retrieved* and *consulted*, and *cites*
+some of them. A *page* is a web page, or a document of a collection. *Labels* say which group each
+page is in. Answers are read from a file, or a model writes them first (`session`, ``--llm``).
+
+Where documents were written in *versions by design*, each version is a combination of *factors*,
+properties such as length with a low and a high level (``--by-factor``).
 """
 
 from __future__ import annotations
@@ -68,7 +73,7 @@ class AnswerFileOptions:
         return [file_of(path) for path in paths if path is not None]
 
     def refuse_options_of_answers(self) -> None:
-        """Refuse options for reading answers where a model writes them."""
+        """Refuse options for reading answers; call this where a model writes them."""
         unread = {
             "--queries": self.queries,
             "--exact-urls": self.exact_urls,

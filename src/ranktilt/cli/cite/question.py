@@ -1,4 +1,10 @@
-"""What ``ranktilt cite`` asks: which groups of pages to compare, and how to test the answer."""
+"""What ``ranktilt cite`` asks: which groups of pages to compare, and how to test the answer.
+
+Citations are counted as *rates* (of the pages that could be cited, how many are) and *shares* (of
+the pages that are cited, how many are in a group). In an *experiment*, the model is asked several
+times with requests that differ in one thing only, a twin (the other version of a document) or
+the author that is shown with it.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +79,9 @@ class CitationQuestion:
     def check_by_factor(self, labels: LabelOptions, *, run: Path | None = None) -> None:
         """Refuse options that ``--by-factor`` would not read.
 
-        It compares the levels of each factor of a designed collection: not groups of pages, a
-        reference group, names in `labels`, or the ranks of a `run`.
+        It compares the low and the high level of each factor of a designed collection. There are no
+        groups of pages, so no reference group and no names in `labels`; the ranks of a `run` are
+        not read either.
         """
         unread = {
             "--by": self.by,
@@ -93,6 +100,7 @@ class CitationQuestion:
     def check_experiment(self) -> None:
         """Refuse options that an experiment with twins or shown labels would not read."""
         if self.cluster is not None:
+            # A cluster is a unit, such as a domain, whose pages count as one observation.
             raise UserError(
                 "--cluster: errors of twins and labels go by query and document; omit it"
             )

@@ -1,7 +1,9 @@
 """Ask a model for answers from the documents of a run, and audit whom these answers cite.
 
 These are the parts of ``ranktilt cite --llm``: its options, and a *session*, in which the model
-answers every query.
+answers every query. Each prompt shows the query and some documents, its *context*. A session is an
+*experiment* if it asks again with something changed: the position of *twins* (two versions of one
+document), or the author that is named.
 """
 
 from __future__ import annotations
@@ -121,15 +123,16 @@ class AnswerOptions:
     split: Annotated[options.Split, Parameter(group=SELDOM)] = None
 
     def check(self) -> None:
-        """Refuse options of a model where ``--llm`` names none; stored answers have factors too."""
+        """Refuse options of a model where ``--llm`` names none."""
         if self.llm is not None:
             return
+        # --by-factor is read with stored answers too.
         flag = options.first_typed(**{**vars(self), "llm": None, "by_factor": False})
         if flag is not None:
             raise UserError(f"{flag} needs a model: --llm openai:MODEL")
 
     def making(self, sampling: Mapping[str, Any]) -> AnswerMaking:
-        """Return how the model is asked: as typed, with the library's default elsewhere.
+        """Return how the model is asked; options that are not typed have the library's defaults.
 
         `sampling` has the options in the text of the model that say how an answer is drawn, such as
         its temperature.
@@ -171,7 +174,7 @@ class SessionAudit:
         prices = options.read_price(self.model.price, dry_run=self.model.dry_run)
         connected = ConnectedModel.read(self.model.llm, batch=self.model.batch)
         making = self.model.making(connected.sampling)
-        self._check(making)
+        self._check_options(making)
         collection, run = self._load()
         from ranktilt.citing.making.make import make_answers
         from ranktilt.citing.making.requests import prepare_answers
@@ -207,7 +210,7 @@ class SessionAudit:
             reference=self.labels.reference,
         )
 
-    def _check(self, making: AnswerMaking) -> None:
+    def _check_options(self, making: AnswerMaking) -> None:
         """Refuse a session without a run, and options that nothing would read."""
         if self.run is None:
             raise UserError(
@@ -240,7 +243,7 @@ class SessionAudit:
             GroupChoice(by=question.column, pair=pair).check(collection)
         columns_of_texts = ("id", "title", "text", question.column)
         columns = ["page", *collection.docs.drop(*columns_of_texts, strict=False).columns]
-        # Documents with addresses have a domain too, which is no column of theirs.
+        # Documents with addresses have a domain too, which is taken from the address.
         if question.cluster is not None and question.cluster not in (*columns, "domain"):
             raise unknown_name("column", question.cluster, columns)
         if question.label_errors is not None:

@@ -18,7 +18,7 @@ from ranktilt.cli import options
 from ranktilt.cli.app import INPUT, MODEL, verb
 from ranktilt.cli.generate.options import Attempts, Limit, NewFolder, SourceName, Summary, generate
 from ranktilt.cli.generate.requests import check_request, show_estimate
-from ranktilt.cli.generate.summaries import INCOMPLETE, conclude
+from ranktilt.cli.generate.summaries import INCOMPLETE, report_texts
 from ranktilt.cli.language_models import ConnectedModel
 from ranktilt.cli.notes import note
 from ranktilt.errors import UserError, counted
@@ -145,7 +145,7 @@ def answer(
         show_estimate(request.prepare(), connected.client, prices, json)
         return 0
     answered, saved = request.write(output)
-    if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
+    if not report_texts(answered, saved, "written", json, max_failures=max_failures or 0.0):
         return INCOMPLETE
     note(
         f"qrels/{saved.splits[0]}.tsv is generated, not judged. Each document counts as "

@@ -1,4 +1,7 @@
-"""Options that the commands of ``ranktilt generate`` share, and the command that holds them."""
+"""Options that the commands of ``ranktilt generate`` share, and the command that holds them.
+
+A *source* is who wrote a document: ``human``, or a model, whose texts become a new source.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Checks, input and prices of ``ranktilt generate``, before a model is asked."""
+"""Checks, input and prices of ``ranktilt generate``, before a model is asked.
+
+The *side* to rewrite is the source whose documents a model gets, usually ``human``; a *source* is
+who wrote a document.
+"""
 
 from __future__ import annotations
 
@@ -91,9 +95,9 @@ def show_estimate(
 
 
 def load_side(folder: Path, split: str | None, of: str | None) -> Collection:
-    """Load a collection, for its texts.
+    """Load a collection whose documents have a source.
 
-    Where no document has a source, all get the name of the side to rewrite: `of`, or the default.
+    Where none has one, all get the name of the side to rewrite: `of`, or the default ``human``.
     """
     from ranktilt.data.labels.stated_sources import ORIGINALS, with_named_side
 

@@ -28,7 +28,7 @@ from ranktilt.cli.generate.options import (
     generate,
 )
 from ranktilt.cli.generate.requests import check_request, load_side, note_side, show_estimate
-from ranktilt.cli.generate.summaries import INCOMPLETE, conclude
+from ranktilt.cli.generate.summaries import INCOMPLETE, report_texts
 from ranktilt.cli.language_models import ConnectedModel
 from ranktilt.cli.notes import note
 from ranktilt.cli.rankers import read_rankers
@@ -112,7 +112,7 @@ class TextsToRewrite:
             raise UserError("--pool-depth needs a pool, such as --pool bm25")
 
     def draw_pool(self, collection: Collection, source: str) -> Pool | None:
-        """Return the documents of a source that ``--pool`` chooses, and say how many they are.
+        """Return the documents of a source that ``--pool`` chooses, and note how many they are.
 
         None stands for all documents.
         """
@@ -226,7 +226,7 @@ def rewrite(
         note_side(collection, rewriting.of)
         return 0
     rewritten, saved = request.write(output, rows_per_file=rows_per_file)
-    is_complete = conclude(rewritten, saved, "rewritten", json)
+    is_complete = report_texts(rewritten, saved, "rewritten", json)
     note_side(collection, rewriting.of)
     if not is_complete:
         return INCOMPLETE

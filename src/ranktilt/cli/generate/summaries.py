@@ -1,4 +1,9 @@
-"""Summary and notes of ``ranktilt generate`` after texts were written."""
+"""Summary and notes of ``ranktilt generate`` after texts were written.
+
+A document is *rewritten* (or, from a query, *written*), *left out* with a reason, or *unanswered*:
+the model failed, and the same command asks again. A *flag* marks an answer that was kept although
+it looks odd, such as a very short one.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ def write_summary(content: dict[str, Any], json: str | None) -> None:
         write_files({Path(json): data.encode(errors="backslashreplace")})
 
 
-def conclude(
+def report_texts(
     generated: Generated,
     saved: SavedFolder,
     verb: str,
@@ -118,5 +123,5 @@ def generation_notes(generated: Generated, saved: SavedFolder, verb: str) -> Ite
 
 
 def _reasons(label: str, counts: Mapping[str, int]) -> str:
-    """Write counts with their reasons."""
+    """Return counts with their reasons, such as ``left out: 3 too long, 1 empty``."""
     return f"{label}: {', '.join(f'{count:,} {reason}' for reason, count in counts.items())}"

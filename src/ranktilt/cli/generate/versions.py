@@ -2,9 +2,12 @@
 
 A *factor* is a property of a text with two levels, low and high, such as its length. A *design*
 has *runs*, which are the combinations of levels that each document is written in. Rules write the
-versions, or a language model does. Another one, the *judge*, may grade versions with changed facts,
-which may no longer answer their queries. With ``--table``, the versions exist already: they are
-checked and saved as a collection.
+versions, or a language model does. Another model, the *judge*, may grade versions with changed
+facts, which may no longer answer their queries. With ``--table``, the versions exist already: they
+are checked and saved as a collection.
+
+A design with fewer runs than combinations is a *fraction*. Its *resolution* says what cannot be
+told apart: from IV on, the effect of a factor is confused with no other factor and no pair of them.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=QUESTION)
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions:
-    """The combinations of factors to write."""
+    """Which combinations of factors are written, and by rules or by a model."""
 
     design: Annotated[
         Literal["8", "16", "32", "full"] | None,
@@ -187,7 +190,7 @@ class VersionsTarget:
     output: Output
     """How the checks are printed and saved."""
 
-    def fill(self, request: VersionsRequest) -> int:
+    def make_and_write(self, request: VersionsRequest) -> int:
         """Make the versions, write them, and return the exit code.
 
         No other command may write into the folder meanwhile.
@@ -299,7 +302,7 @@ def versions(
     if target is None:
         request.prices(prices).deliver(output.json)
         return 0
-    return target.fill(request)
+    return target.make_and_write(request)
 
 
 def _read_factors(

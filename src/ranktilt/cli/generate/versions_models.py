@@ -44,7 +44,10 @@ class VersionsModels:
         return None if self.judge is None else self.judge.client
 
     def crossing(self, crossing: Crossing) -> Crossing:
-        """Return the settings of a design with those in the writer's text, such as temperature."""
+        """Return the settings of a design with those of the writer, such as its temperature.
+
+        A `Crossing` says which combinations of factors are written.
+        """
         return crossing if self.writer is None else crossing.with_sampling(self.writer.sampling)
 
     def grading(self, prompt: str | None) -> Grading:

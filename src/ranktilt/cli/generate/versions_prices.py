@@ -35,7 +35,7 @@ class VersionsPrice:
         return sum(prices) if prices else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the prices as JSON of the summary."""
+        """Return the content of the summary, which is saved as JSON."""
         factors = [{"factor": prompt.name, **_price_content(prompt)} for prompt in self.prompts]
         content: dict[str, Any] = {"factors": factors, "price": self.total}
         if self.judge is not None:
@@ -54,7 +54,7 @@ class VersionsPrice:
 
 
 def _price_content(row: PromptPrice) -> dict[str, Any]:
-    """Return the price of a prompt, as JSON."""
+    """Return the content of the summary about one prompt."""
     return {
         "prompt": row.prompt,
         "texts": row.texts,

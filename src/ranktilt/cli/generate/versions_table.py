@@ -1,4 +1,7 @@
-"""Versions that exist already: the table of ``--table``, with the values of ``--factor``."""
+"""Versions that exist already: the table of ``--table``, with the values of ``--factor``.
+
+A *version* of a document is a combination of factors, each with a low and a high *level*.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """The language model that grades for ``ranktilt judge``: its options, its price and its grades.
 
-It grades *pairs* of a query and a document. *Probes* are edits of passages of grade 0 that may sway
-a judge, such as added query words; none makes a passage relevant.
+It grades *pairs* of a query and a document, from 0 (not relevant) upwards. The *pool* of a query is
+the union of the first documents of all runs. *Probes* are edits of passages of grade 0 that may
+sway a judge, such as added query words; none makes a passage relevant, so a higher grade is an
+error.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ class GradingOptions:
             raise UserError(f"{flag} needs a model: --llm openai:MODEL")
 
     def grading(self, sampling: Mapping[str, Any], text: options.Fields | None) -> Grading:
-        """Return how the model is asked: as typed, with the library's default elsewhere.
+        """Return how the model is asked; options that are not typed have the library's defaults.
 
         Parameters
         ----------
@@ -151,7 +153,8 @@ class Grader:
     def show_estimate(self, price: tuple[float, float] | None, probe_pairs: int | None) -> None:
         """Show what the requests that are still to be sent would cost, then those of probes.
 
-        `price` holds the prices of a million input tokens and of a million output tokens.
+        Answers that are stored from an earlier command cost nothing. `price` holds the prices of a
+        million input tokens and of a million output tokens.
         """
         from ranktilt.judging.grading.inputs import prepare_grades
 

@@ -1,4 +1,9 @@
-"""What ``ranktilt judge`` reads: grades of humans and judges, runs, and values of systems."""
+"""What ``ranktilt judge`` reads: grades of humans and judges, runs, and values of systems.
+
+A *system* is a ranker that made a run; judgments are used to find out which system is better. The
+*family* of a system is what it has in common with others, such as the model it is built on. Systems
+in one *cluster* are repeats of one system. The *values* of a system are its measure for each query.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What ``ranktilt judge`` asks: how grades are compared, and on which scale."""
+"""What ``ranktilt judge`` asks: how grades are compared, and on which scale.
+
+The *gap* of twins, two versions of one text, is the difference of the grades that a judge gives
+them.
+"""
 
 from __future__ import annotations
 

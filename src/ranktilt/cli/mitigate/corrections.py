@@ -1,4 +1,9 @@
-"""Options of the corrections that ``ranktilt mitigate`` tries, and of what they may cost."""
+"""Options of the corrections that ``ranktilt mitigate`` tries, and of what they may cost.
+
+A *correction* is a method, such as ``offset``, at a *strength* between 0 (nothing is changed) and 1
+(the full correction). Its *cost* is the effectiveness that the ranker loses; without judgments, it
+is how many of the first ten documents are replaced. The *budget* is the largest cost to accept.
+"""
 
 from __future__ import annotations
 

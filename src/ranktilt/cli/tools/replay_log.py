@@ -2,7 +2,9 @@
 
 A *log* holds the answers of a language model that was asked to order *candidates*, the documents
 that a first stage such as BM25 returned. Its *parser* is the code that made a ranking of each
-answer. The *published run* has these rankings; in the *strict run*, only unambiguous answers count.
+answer, and so may add effects of its own, for example where it appends documents that the answer
+leaves out. The *published run* has these rankings; in the *strict run*, only unambiguous answers
+count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""``ranktilt train cross-encoder``: a re-ranker of one's own."""
+"""``ranktilt train cross-encoder``: a re-ranker of one's own.
+
+A cross-encoder reads a query and a document together and gives one score, so it re-ranks the few
+documents that a faster ranker found. The *debiased constraint* is a penalty on scores (*logits*)
+that put an LLM's version of a relevant document above that document.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """``ranktilt train lora``: fine-tune a chat model to choose both groups equally often.
 
-LoRA trains an *adapter*: a small set of weights that is added to those of the model.
+LoRA trains an *adapter*: a small set of weights that is added to those of the model. Some queries
+are *held out*: the model does not learn from them, so ``ranktilt pairwise`` can test it on them.
 """
 
 from __future__ import annotations

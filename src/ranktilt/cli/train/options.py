@@ -1,6 +1,7 @@
 """Options that the commands of ``ranktilt train`` share, and the command that holds them.
 
-`load_split` reads the collection that a split names.
+A *split* is a part of a collection's queries with its own judgments, such as train; `load_split`
+reads it. A *negative* is a document that a model learns to score below the relevant ones.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 The *debiased constraint* is a penalty for a score that puts an LLM's version of a relevant document
 above that document; α is its strength. *Negatives* are documents that the retriever learns to rank
 below the relevant ones. A *sweep* trains a retriever with each α and each kind of negatives that is
-typed, and compares them.
+typed, and compares them by effectiveness and by tilt: how far each favours documents of one source,
+such as human, over those of another. A retriever is *level* if its tilt lies within a margin; the
+*budget* is how much effectiveness that may cost.
 """
 
 from __future__ import annotations
@@ -112,7 +114,7 @@ class RetrieverLearning:
         return len(self.negative_kinds) > 1 or len(sweep_alphas(self.debias or ["0"], None)) > 1
 
     def training(self) -> RetrieverTraining:
-        """Return how the first retriever learns; its α is 0."""
+        """Return how the first retriever of a sweep, or the only one, learns; α is set later."""
         return RetrieverTraining(
             **training_arguments(RetrieverTraining, OPTIONS),
             **typed_options(text=self.text, negatives=self.negative_kinds[0], minutes=self.minutes),
@@ -120,9 +122,11 @@ class RetrieverLearning:
         )
 
     def alphas(self, collection: Collection, training: RetrieverTraining) -> list[float]:
-        """Return the values of α; those of the paper are converted to the model's scale of scores.
+        """Return the values of α to train with; ``paper`` stands for those of Dai et al. (2024).
 
-        `collection` holds the relevant documents whose scores give that scale.
+        α weighs scores, so the paper's values, for a model with scores in the hundreds, are
+        converted to the scale of this model: its mean score of the relevant documents in
+        `collection`.
         """
         from ranktilt.mitigation.retriever_sweep import (
             PAPER,

@@ -1,7 +1,8 @@
 """``ranktilt train study``: train rankers on human and on LLM documents, and compare them.
 
 The rankers are cross-encoders, which re-rank BM25's documents. They are tested on the collection
-that they learned from, and on *zero-shot* collections, from which nothing is learned.
+that they learned from, and on *zero-shot* collections, from which nothing is learned. The *curve*
+of a ranker shows its effectiveness after learning from different numbers of documents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Notes at the end of a training: what the model learned from, and what to type next."""
+"""Notes at the end of a training: what the model learned from, and what to type next.
+
+A model learns from *pairs* of a *positive*, a relevant document, and a *negative*, another one.
+Negatives that are *matched* are like the positive in chosen properties; the *imbalance* is how far
+they still differ.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +65,7 @@ def _learned(trained: TrainedModel) -> str:
 def _left_out_and_imbalance(figures: Mapping[str, Any]) -> str:
     """Say which documents were left out, and how positives and negatives differ.
 
-    Differences are in standard deviations (sd), after matching and before it.
+    Differences are in standard deviations (sd), after matching and, in parentheses, before it.
     """
     text = ""
     left_out = figures.get("skipped_positives", 0)
