@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranktilt.data.runs.repeated_documents import first_repeated
+from ranktilt.data.runs.run_entries import first_repeated
 
 
 def first_repeated_by_hand(query: list[int], docs: list[int]) -> int | None:
@@ -19,8 +19,8 @@ def first_repeated_by_hand(query: list[int], docs: list[int]) -> int | None:
 @pytest.mark.parametrize("largest", [40, 3_000_000, 2**31 - 2])
 def test_first_repeated_document(seed: int, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Seven entries at a time, so that lists end inside, at and after the end of a part.
-    monkeypatch.setattr("ranktilt.data.runs.repeated_documents._ENTRIES_PER_SORT", 7)
-    monkeypatch.setattr("ranktilt.data.runs.repeated_documents._QUERIES_PER_SORT", 3)
+    monkeypatch.setattr("ranktilt.data.runs.run_entries._ENTRIES_PER_SORT", 7)
+    monkeypatch.setattr("ranktilt.data.runs.run_entries._QUERIES_PER_SORT", 3)
     rng = np.random.default_rng(seed)
     query = rng.integers(0, 12, 60)
     if seed % 3:

@@ -166,6 +166,8 @@ class SparseEncoderRanker(LoadedModelRanker, Sparse):
         return LoadedSparseEncoder.from_model(self.loaded, max_active_dims=self.max_active_dims)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Rank with the model as it is now."""
+        # A copy, for the reason that `SentenceTransformerRanker.rank` gives.
         return Sparse.rank(replace(self), collection, run)
 
     def provenance(self) -> dict[str, Any]:

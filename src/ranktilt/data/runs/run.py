@@ -41,14 +41,15 @@ from ranktilt.data.formats.runs.repeats import REPEAT
 from ranktilt.data.formats.runs.result_columns import result_columns
 from ranktilt.data.formats.runs.runfile import read_run_file, read_spec, warn_of_ranks
 from ranktilt.data.formats.runs.score_map import MTEB, mteb_scores
-from ranktilt.data.runs.repeated_documents import first_repeated
 from ranktilt.data.runs.run_entries import (
     EntryOrigin,
     Float,
+    Int32,
     Int64,
     check_score_order,
     entry_columns,
     entry_scores,
+    first_repeated,
 )
 from ranktilt.data.runs.run_text import (
     ENTRIES_AT_ONCE,
@@ -63,8 +64,6 @@ from ranktilt.data.runs.run_text import (
 )
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
 
-Int32 = npt.NDArray[np.int32]
-"""Whole numbers of 32 bits."""
 RUN_SHAPE = "{query: {document: score}}"
 """Nested mapping that runs are converted from."""
 _STEP_TOLERANCE = 0.05

@@ -230,6 +230,8 @@ DAI_10 = Layout(
 )
 _OF_GPT = GPT & ~_SPANS_TEMPERATURES
 """Rows of GPT's texts, unless there are several temperatures, which Table 9 compares."""
+# Further tables have the columns of those above, for other rows: those of GPT (4, 6 and 7), and of
+# other temperatures (8 and 9).
 DAI_4 = replace(DAI_3, name="dai-4", cells=_mixed(ONE_STAGE, GPT, of_sources=_OF_GPT))
 DAI_6 = replace(DAI_5, name="dai-6", cells=_mixed(RERANKED, GPT, of_sources=_OF_GPT))
 DAI_7 = replace(DAI_2, name="dai-7", cells=_alone(GPT))

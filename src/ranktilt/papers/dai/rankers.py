@@ -1,4 +1,7 @@
-"""TF-IDF and BM25 as Dai et al. use them: texts without titles, NLTK's words."""
+"""TF-IDF and BM25 as Dai et al. use them: texts without titles, NLTK's words.
+
+Only the defaults of some options differ from those of `BM25` and `TFIDF`, which explain them.
+"""
 
 from __future__ import annotations
 

@@ -48,6 +48,7 @@ class Engine(LiveEngine):
             )
 
     def check(self) -> None:
+        """Refuse a function that cannot be imported or called, before anything is ranked."""
         self._search_function()
 
     @contextmanager

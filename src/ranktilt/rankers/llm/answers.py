@@ -28,7 +28,7 @@ from ranktilt.errors import UserError, counted, shorten
 from ranktilt.llm.base import Answer, Reply
 from ranktilt.llm.cleaning import CleanAnswer, clean_answer
 
-# The kinds of answers, which `KINDS` explains.
+# The kinds of answers, which `KINDS` explains one by one.
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
 REFUSED, AMBIGUOUS, OFF_FORMAT = "refused", "ambiguous", "off-format"
 CUT_OFF, UNANSWERED = "cut off", "unanswered"

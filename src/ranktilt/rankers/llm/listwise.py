@@ -51,9 +51,11 @@ class Listwise(LLMRanker):
         require_range(self, "shuffles", least=0, most=100)
 
     def most_shown(self, count: int) -> int:
+        """Return the size of a window."""
         return min(self.window, count)
 
     def most_requests(self, count: int) -> int:
+        """Return the number of windows, each as often as it is shuffled."""
         return len(list(windows(count, self.window, self.step))) * max(self.shuffles, 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:

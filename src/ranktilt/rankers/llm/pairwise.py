@@ -57,12 +57,14 @@ class Pairwise(LLMRanker):
         require_range(self, "top", least=1)
 
     def most_shown(self, count: int) -> int:
+        """Return 2: a prompt shows a pair."""
         return min(2, count)
 
     def most_requests(self, count: int) -> int:
+        """Return how many prompts the method needs: two for each comparison of a pair."""
         top = min(self.top, count)
         if self.method == "allpairs":
-            return count * (count - 1)
+            return count * (count - 1)  # twice the number of pairs
         if self.method == "sliding":
             rounds = min(top, max(count - 1, 0))
             # Each round compares neighbours, from the end of the list up to the passages that
@@ -166,9 +168,11 @@ class Setwise(LLMRanker):
         require_range(self, "top", least=1)
 
     def most_shown(self, count: int) -> int:
+        """Return the number of passages in a prompt: a parent and all its children."""
         return min(self.size, count)
 
     def most_requests(self, count: int) -> int:
+        """Return how many prompts the heap needs: one for each step that a passage sinks."""
         return heap_sifts(count, self.top, self.size - 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:

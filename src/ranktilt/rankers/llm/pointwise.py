@@ -79,26 +79,33 @@ class Pointwise(LLMRanker):
 
     @property
     def needed(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Slots that a prompt must have; for query likelihood, the query follows the prompt."""
         return ("query", "passage") if self.method == YES_NO else ("passage",)
 
     @property
     def default_prompt(self) -> str:
+        """Name of the prompt if the user names none: each method has its own."""
         return "yes-no" if self.method == YES_NO else "question"
 
     @property
     def answer_format(self) -> str:
+        """Last line of the prompt; empty for query likelihood, which asks for no answer."""
         return YES_NO_FORMAT if self.method == YES_NO else ""
 
     def most_shown(self, count: int) -> int:
+        """Return 1: a prompt shows one passage."""
         return min(1, count)
 
     def most_requests(self, count: int) -> int:
+        """Return the number of passages: each has one prompt."""
         return count
 
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
+        """Return how many tokens an answer may have: enough for yes or no."""
         return _YES_NO_TOKENS
 
     def values(self, task: Task, listing: Listing) -> dict[str, str]:
+        """Return the texts that fill the slots, with the only passage in ``{passage}``."""
         return {**super().values(task, listing), "passage": task.passages[listing[0]]}
 
     def agreeing_answer(self, listing: Listing) -> str:

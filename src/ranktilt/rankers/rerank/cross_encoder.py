@@ -71,16 +71,20 @@ class Classifier(PairScorer):
 
     @property
     def cache_key(self) -> tuple[object, ...]:
+        """Options on which the logits depend; libraries round differently, so they count too."""
         return *super().cache_key, self.backend
 
     def relevance(self, logits: Logits) -> Scores:
+        """Turn logits into scores, by the model's head."""
         return self.head.relevance(logits)
 
     @property
     def activation(self) -> str:
+        """Function of the logits; for two labels the logistic function of their difference."""
         return "Sigmoid" if self.head.labels == 2 else self.head.activation
 
     def special_token_count(self) -> int:
+        """Return how many tokens the tokenizer puts around a pair."""
         return self.token_counter(None).special_tokens_of_pair
 
     @cached_property

@@ -52,10 +52,12 @@ class TrueFalseScorer(PairScorer):
 
     @property
     def cache_key(self) -> tuple[object, ...]:
+        """Options on which the logits depend: they are those of these two tokens."""
         return *super().cache_key, self.true_token, self.false_token
 
     def relevance(self, logits: Logits) -> Scores:
         """Return the probability of the true answer, of the two answers, from their logits."""
+        # The softmax of two logits is the logistic function of their difference.
         wide = logits.astype(np.float64)
         return sigmoid(wide[:, 0] - wide[:, 1])
 
