@@ -595,5 +595,5 @@ def test_joined_sources_are_refused_with_what_to_do() -> None:
         grouped_pairs(collection, "source", [("non-x", "x")])
     with refused("unknown source 'x|w'…"):
         grouped_pairs(collection, "source", [("x|w", "z")])
-    groups, pairs = grouped_pairs(documents("kind", ["x", "y", "z"]), "kind", [("x|y", "z")])
+    _, pairs = grouped_pairs(documents("kind", ["x", "y", "z"]), "kind", [("x|y", "z")])
     assert pairs == (("x|y", "z"),)
