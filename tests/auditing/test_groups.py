@@ -482,7 +482,7 @@ class TestUnions:
         )
         assert groups.names == ("non-Europe", "rest")
         assert groups.code.tolist() == [0, 1, 1]
-        with pytest.raises(UserError, match=r"^unknown source 'a\|b'"):
+        with pytest.raises(UserError, match=r"^'a\|b': sources are not joined"):
             grouped_pairs(documents("source", ["human", "a", "b"]), "source", [("human", "a|b")])
 
     @pytest.mark.parametrize(
@@ -583,3 +583,17 @@ def test_number_groups_split_at_half(low: float, middle: float) -> None:
     parts = parts_of_numbers(pl.Series([low, 0.75, 0.9]))
     assert parts is not None
     assert parts.parted_at == middle
+
+
+def test_joined_sources_are_refused_with_what_to_do() -> None:
+    collection = documents("source", ["x", "y", "z"])
+    with refused("'x|y': sources are not joined; give them one name in labels (--groups FILE …"):
+        grouped_pairs(collection, "source", [("x|y", "z")])
+    with refused(
+        "'non-x': sources are not joined; to compare one with all others, type --pair x,rest"
+    ):
+        grouped_pairs(collection, "source", [("non-x", "x")])
+    with refused("unknown source 'x|w'…"):
+        grouped_pairs(collection, "source", [("x|w", "z")])
+    _, pairs = grouped_pairs(documents("kind", ["x", "y", "z"]), "kind", [("x|y", "z")])
+    assert pairs == (("x|y", "z"),)

@@ -22,7 +22,7 @@ from ranktilt.auditing.significance import InferenceOptions, Sample, correct_p_v
 from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
-from ranktilt.reporting.numbers import probability
+from ranktilt.reporting.numbers import decimal, fixed, probability
 from ranktilt.reporting.sentences.findings import step_words
 from ranktilt.reporting.sentences.verdicts import conflict_sentence
 from tests.auditing.arrays import answer, tilt, two_group_audit
@@ -668,3 +668,8 @@ def test_limit_of_nothing_is_crossed_by_any_shown_tilt() -> None:
     assert tilt(2.0, 9.0).extent(0.0) == "beyond"
     assert tilt(-1.0, 9.0, p=0.3).extent(0.0) == "across"
     assert tilt(0.0, 0.0, p=1.0).extent(0.0) == "within"
+
+
+def test_number_that_rounds_to_0_has_no_sign() -> None:
+    assert [decimal(-0.004, 2), fixed(-0.004, 2)] == ["0.00", "0.00"]
+    assert [decimal(-1234.56), fixed(-0.006, 2)] == ["−1,234.6", "−0.01"]

@@ -196,7 +196,9 @@ def test_mixed_domains_make_pages_the_unit(tmp_path: Path) -> None:
     assert audit.unit.mixed > 0
 
 
+SITES = "url,source\n" + "".join(f"https://d{site}.org/1,site{site}\n" for site in range(DOMAINS))
 REFUSED = [
+    (SITES, {}, "'source' makes .* groups; expected at most 50: name some to compare"),
     ("url,source\nhttps://elsewhere.org/,ai\n", {}, "none of the .* cited pages has a label"),
     ("url,source\n{d1}/0,ai\n{d1}/1,ai\n{d1}/2,ai\n", {}, "every page of the answers is 'ai'"),
     ("", {"pairs": [("ai", "robot")]}, "unknown group 'robot'"),

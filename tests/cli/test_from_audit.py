@@ -205,3 +205,11 @@ def test_label_errors_that_a_verb_ignores_are_said(
     with_inputs_of_audit(["audit", file])
     with_inputs_of_audit(["explain", file, "--quiet"])
     assert "label errors" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["audit", "explain", "mitigate"])
+def test_missing_audit_is_no_missing_folder(
+    verb: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([verb, str(folder / "gone.json")]) == 2
+    assert "gone.json: no such file or folder" in capsys.readouterr().err

@@ -86,12 +86,19 @@ def test_grades_of_other_pairs_are_refused(judged: pl.DataFrame, message: str) -
         join_grades(HUMAN, judged, "j")
 
 
+def test_fractions_outside_the_scale_are_named_as_they_are_written() -> None:
+    halves = HUMAN.with_columns(grade=pl.col("grade").cast(pl.Float64) + 0.5)
+    top = HUMAN["grade"].max()
+    with pytest.raises(UserError, match=rf"expected grades from 0 to {top}, got {top}\.5 "):
+        judge({"j": halves}, HUMAN, resamples=100)
+
+
 def test_suspicious_grades_few_common_pairs_and_stray_grades_are_pointed_out() -> None:
     for judged, warning in (
         (HUMAN, "warning: j always gives the human grade; are these the same labels?"),
         (
             HUMAN.with_columns(grade=pl.lit(1)),
-            "j gives grade 1 to all pairs: κ and α are undefined",
+            "j gives grade 1 to all pairs: κ is undefined",
         ),
     ):
         result = judge({"j": judged}, HUMAN, resamples=100)

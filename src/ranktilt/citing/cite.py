@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.grouping.labels import MOST_GROUPS
 from ranktilt.auditing.label_errors.model import LabelModel
 from ranktilt.auditing.label_errors.notes import label_notes
 from ranktilt.auditing.options import check_resamples
@@ -200,10 +201,17 @@ def _compared_pairs(
     Raises
     ------
     UserError
-        If pairs and a reference are named, a group is unknown, or a pair has one group twice.
+        If pairs and a reference are named, a group is unknown, a pair has one group twice, or no
+        pair is named of more than `MOST_GROUPS` groups.
     """
     if reference is not None and pairs is not None:
         raise UserError("name either pairs or a reference, which each other group is compared with")
+    if pairs is None and len(inputs.groups) > MOST_GROUPS:
+        raise UserError(
+            f"column {inputs.spec['by']!r} makes {len(inputs.groups)} groups; expected at most "
+            f"{MOST_GROUPS}: name some to compare (--pair A,B); to learn whether a column of "
+            "numbers goes with citations, audit by another column and explain that audit"
+        )
     if pairs is None and reference is None and _HUMAN in inputs.groups:
         reference = _HUMAN
     if reference is not None:

@@ -94,7 +94,7 @@ class GradedPairs(NamedTuple):
 
 
 def read_grades(
-    grades: str | Path | pl.DataFrame, top: int | None, name: str
+    grades: str | Path | pl.DataFrame, top: int | None, name: str, *, steps: int = 1
 ) -> tuple[pl.DataFrame, list[Note]]:
     """Read the grades of a judge, or of humans.
 
@@ -106,6 +106,9 @@ def read_grades(
         Highest grade of the scale; None for any.
     name : str
         Name of the judge, for notes and errors.
+    steps : int, optional
+        How many steps make one grade of the user's, if `grades` and `top` are numbers of steps.
+        Notes and errors give grades as the user wrote them.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def read_grades(
     frame = (
         read_judge_qrels(grades) if isinstance(grades, str | Path) else _grade_columns(grades, name)
     )
-    frame, notes = _on_scale(frame, top, name, grades)
+    frame, notes = _on_scale(frame, top, name, grades, steps)
     columns: list[Any] = ["query_id", "doc_id", pl.col("grade").cast(pl.Int64)]
     if "confidence" in frame.columns:
         _require_confidence(frame, name if isinstance(grades, pl.DataFrame) else grades)
@@ -133,7 +136,11 @@ def read_grades(
 
 
 def _on_scale(
-    frame: pl.DataFrame, top: int | None, name: str, grades: str | Path | pl.DataFrame
+    frame: pl.DataFrame,
+    top: int | None,
+    name: str,
+    grades: str | Path | pl.DataFrame,
+    steps: int,
 ) -> tuple[pl.DataFrame, list[Note]]:
     """Leave out grades outside the scale, with a note; refuse more than a few.
 
@@ -145,20 +152,23 @@ def _on_scale(
     if top is not None:
         is_outside = is_outside | (pl.col("grade") > top)
     outside = frame.filter(is_outside)
-    scale = "0 or more" if top is None else f"0 to {top}"
+    highest = None if top is None else top / steps
+    scale = "0 or more" if highest is None else f"0 to {highest:g}"
     notes = list[Note]()
     if outside.height > _STRAY_SHARE * frame.height:
         grade_count = counted(outside.height, "grade is not", "grades are not")
-        message = f"expected whole grades from {scale}, got {outside['grade'][0]:g} ({grade_count})"
+        grade = outside["grade"][0] / steps
+        whole = "whole " if steps == 1 else ""
+        message = f"expected {whole}grades from {scale}, got {grade:g} ({grade_count})"
         hint = "" if top is None else "; --top-grade N sets the highest"
         line = outside["line"][0] if "line" in outside.columns else None
         raise DataError(
             name if isinstance(grades, pl.DataFrame) else grades, message + hint, line=line
         )
     if outside.height:
-        stray = {f"{grade:g}": float(grade) for grade in outside["grade"]}
+        stray = {f"{grade / steps:g}": float(grade / steps) for grade in outside["grade"]}
         values = tuple(stray[text] for text in sorted(stray))
-        note = GradesOutsideScale(judge=name, grades=outside.height, top=top, values=values)
+        note = GradesOutsideScale(judge=name, grades=outside.height, top=highest, values=values)
         notes.append(note)
         frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     return frame, notes

@@ -100,6 +100,7 @@ class CommonScale:
             grades_in_steps(human, steps),
             None if top_grade is None else top_grade * steps,
             least_top=GRADES[-1] if has_model else 1,  # models grade on a scale of their own
+            steps=steps,
         )
         return cls(
             human=human_grades,
@@ -125,7 +126,7 @@ class CommonScale:
                 _refuse_ungraded(name, grades)
                 notes += grading_notes(grades, self.top)
                 grades = grades.qrels
-            by_judge[name], stray_notes = read_grades(grades, self.top, name)
+            by_judge[name], stray_notes = read_grades(grades, self.top, name, steps=self.steps)
             notes += stray_notes
         pairs_of_judges = [join_grades(self.human, frame, name) for name, frame in by_judge.items()]
         for pairs_of_judge in pairs_of_judges:
@@ -179,13 +180,14 @@ def _judgments_of(collection: Collection | None) -> pl.DataFrame:
 
 
 def _human_grades(
-    human: str | Path | pl.DataFrame, top: int | None, *, least_top: int
+    human: str | Path | pl.DataFrame, top: int | None, *, least_top: int, steps: int
 ) -> tuple[pl.DataFrame, int]:
     """Return the human grades, and the highest grade of the scale.
 
-    The highest grade is `top`, or else the highest human grade, but at least `least_top`.
+    The highest grade is `top`, or else the highest human grade, but at least `least_top`. All are
+    numbers of steps, of which `steps` make one grade of the user's.
     """
-    frame, _ = read_grades(human, top, HUMAN)
+    frame, _ = read_grades(human, top, HUMAN, steps=steps)
     if not frame.height:
         raise UserError("no human grades: the table has no row")
     if top is None:

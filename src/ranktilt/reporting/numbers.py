@@ -107,8 +107,11 @@ def change_cell(change: Change, unshown: Emphasis = "") -> Cell:
 
 
 def decimal(value: float, digits: int = 1) -> str:
-    """Print a number with this number of decimals and commas between thousands: ``1,234.5``."""
-    return DASH if math.isnan(value) else rounded(value, digits, ",").replace("-", "−")
+    """Print a number with this number of decimals and commas between thousands: ``1,234.5``.
+
+    A number that rounds to 0 has no sign.
+    """
+    return DASH if math.isnan(value) else rounded(value, digits, "z,").replace("-", "−")
 
 
 def short_decimal(value: float, digits: int = 2) -> str:
@@ -128,7 +131,7 @@ def signed(value: float, digits: int = 1) -> str:
 
 def fixed(value: float, digits: int = 2, undefined: str = DASH) -> str:
     """Print a number with this number of decimals and no commas: ``1234.50``."""
-    return undefined if math.isnan(value) else rounded(value, digits).replace("-", "−")
+    return undefined if math.isnan(value) else rounded(value, digits, "z").replace("-", "−")
 
 
 def always_signed(value: float, digits: int = 2) -> str:

@@ -397,8 +397,9 @@ def _growth_notes(rows: Sequence[GateRow]) -> list[Note]:
     notes: list[Note] = []
     if any(growth is not None and growth.has_growth_apart for growth in growths):
         notes.append(GrowthIsNoDifference())
-    if len(growths) > 1:
-        notes.append(GrowthsJudgedAlone(comparisons=len(growths)))
+    loss_count = sum(check.name == "loss" for check in checks)
+    if max(len(growths), loss_count) > 1:
+        notes.append(GrowthsJudgedAlone(comparisons=len(growths), losses=loss_count))
     return notes
 
 

@@ -19,9 +19,10 @@ import polars as pl
 from ranktilt.auditing.grouping.labels import grouping
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.data.collection import Collection
-from ranktilt.data.labels.group_names import REST
+from ranktilt.data.labels.group_names import OTHERS, REST
 from ranktilt.data.labels.label_remarks import MOST_PAIRED, parts_words
 from ranktilt.data.notes.inputs import NumberLabels, PropertyLabels
+from ranktilt.data.text.label_values import SEVERAL
 from ranktilt.errors import UserError
 
 
@@ -51,6 +52,8 @@ def grouped_pairs(
     _check_pairs(pairs or ())
     keep = list(chain.from_iterable(pairs or ()))
     groups = grouping(collection, by, keep, fewest=fewest)
+    if by == "source":
+        _refuse_joined_sources(keep, groups)
     if pairs and REST in keep and REST not in groups.names:
         pairs = [_without_rest(pair, groups) for pair in pairs]
     if pairs and len(pairs) > 1 and REST in keep and (groups.merged or REST not in groups.names):
@@ -59,6 +62,24 @@ def grouped_pairs(
             f"{groups.names[0]},{REST}"
         )
     return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
+
+
+def _refuse_joined_sources(names: Iterable[str], groups: Groups) -> None:
+    """Refuse to join sources (``A|B``, ``non-A``), which is done for groups of other columns."""
+    for name in names:
+        parts = name.removeprefix(OTHERS).split(SEVERAL)
+        if name in groups.names or not set(parts) <= set(groups.names):
+            continue  # a source, or a name that `choose_pairs` refuses as unknown
+        if len(parts) > 1:
+            joined = ",".join(f"{part}=NAME" for part in parts)
+            raise UserError(
+                f"{name!r}: sources are not joined; give them one name in labels (--groups FILE "
+                f"--name {joined}), or name another column that has these labels (--by)"
+            )
+        raise UserError(
+            f"{name!r}: sources are not joined; to compare one with all others, type --pair "
+            f"{parts[0]},{REST}"
+        )
 
 
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:

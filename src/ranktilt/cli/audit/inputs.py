@@ -187,7 +187,9 @@ class InputOptions(SavedRunOptions, LabelOptions):
                 f"{folder}"
             )
         if not isdir(folder):
-            raise UserError(f"{folder}: no such folder")
+            # An audit's file may stand in place of a folder.
+            missing = "file or folder" if folder.suffix == ".json" else "folder"
+            raise UserError(f"{folder}: no such {missing}")
 
     def load(
         self, max_failures: float | None = None, *, repeats: bool = False

@@ -54,7 +54,8 @@ def folder_layout(folder: Path) -> tuple[str, Corpora]:
         raise DataError(folder, "expected a folder, got a file")
     if not folder.is_dir():
         hint = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
-        raise DataError(folder, f"no such folder{hint}")
+        missing = "file or folder" if folder.suffix == ".json" else "folder"
+        raise DataError(folder, f"no such {missing}{hint}")
     table, expected = readers(), list[str]()
     for name in table.names():
         reader: FolderReader = table.load(name)

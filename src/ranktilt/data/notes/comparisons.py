@@ -211,10 +211,12 @@ class GrowthIsNoDifference(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthsJudgedAlone(Note):
-    """Several growths of tilts, each judged by its own interval."""
+    """Several growths of tilts, or losses of effectiveness, each judged by its own interval."""
 
     comparisons: int
     """Number of growths."""
+    losses: int = 0
+    """Number of losses."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,7 +85,7 @@ class GradesIdentical(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class OneGrade(Note):
-    """A judge that gives one grade to all pairs, so that κ and α are undefined."""
+    """A judge that gives one grade to all pairs, so that κ is undefined."""
 
     judge: str
     grade: int
@@ -111,7 +111,7 @@ class GradesOutsideScale(Note):
     severity: Severity = "warning"
     judge: str
     grades: int
-    top: int | None
+    top: float | None
     """Highest grade of the scale; None where it has no end."""
     values: tuple[float, ...]
     """These grades, each once."""

@@ -214,9 +214,17 @@ def _growth_is_no_difference(note: GrowthIsNoDifference) -> str:
 
 @note_words.register
 def _growths_judged_alone(note: GrowthsJudgedAlone) -> str:
+    changes = [
+        counted(number, singular, plural)
+        for number, singular, plural in (
+            (note.comparisons, "growth", "growths"),
+            (note.losses, "loss", "losses"),
+        )
+        if number
+    ]
     return (
-        f"each of the {note.comparisons} growths has its own 95 % interval; the more there are, "
-        "the more likely one stands out by chance"
+        f"each of the {join_words(changes)} has its own 95 % interval; the more there are, the "
+        "more likely one stands out by chance"
     )
 
 

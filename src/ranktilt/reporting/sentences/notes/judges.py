@@ -96,7 +96,7 @@ def _grades_identical(note: GradesIdentical) -> str:
 
 @note_words.register
 def _one_grade(note: OneGrade) -> str:
-    return f"{note.judge} gives grade {note.grade} to all pairs: κ and α are undefined"
+    return f"{note.judge} gives grade {note.grade} to all pairs: κ is undefined"
 
 
 @note_words.register
@@ -110,7 +110,7 @@ def _few_common_pairs(note: FewCommonPairs) -> str:
 
 @note_words.register
 def _grades_outside_scale(note: GradesOutsideScale) -> str:
-    scale = "0 or more" if note.top is None else f"0 to {note.top}"
+    scale = "0 or more" if note.top is None else f"0 to {note.top:g}"
     values = join_words([f"{value:g}" for value in note.values])
     grades = counted(note.grades, "grade", "grades")
     return f"{note.judge}: {grades} outside {scale} left out ({values})"
