@@ -1,4 +1,4 @@
-"""Read sizes that a user types, in points.
+"""Read whole numbers, and sizes in points, that a user types.
 
 One point is one percent of a share, of an effectiveness, or of a Relative Δ. All options of the
 command line and keys of ranktilt.toml are read here, so that ``5``, ``5%`` and ``5 points`` are the
@@ -19,6 +19,16 @@ _POINT_WORDS = ("", "%", "point", POINTS, "percent")
 """Ways to write the unit of a number of points."""
 _SIZE = re.compile(r"\s*(?P<number>\d*\.?\d+(?:e[+-]?\d+)?)\s*(?P<unit>.*?)\s*", re.IGNORECASE)
 """A number, and its unit."""
+_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
+"""A whole number that fits into 64 bits."""
+
+
+def read_whole_number(text: str) -> int | None:
+    """Read a whole number of at most 18 digits; None for any other text.
+
+    Numbers of more digits do not fit into arrays, and Python's ``int`` refuses thousands of digits.
+    """
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
 
 
 @dataclass(frozen=True, kw_only=True)

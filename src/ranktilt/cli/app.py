@@ -14,8 +14,8 @@ from rich.box import Box
 from rich.text import Text
 
 from ranktilt._version import __version__
-from ranktilt.errors import UserError
-from ranktilt.sizes import read_points
+from ranktilt.errors import UserError, shorten
+from ranktilt.sizes import read_points, read_whole_number
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -146,10 +146,10 @@ app["--version"].group = OTHER
 def whole_number(_kind: object, tokens: Sequence[Token]) -> int:
     """Read a whole number: the parser alone would round 1.5."""
     text = tokens[0].value
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"expected a whole number, got {text}") from None
+    number = read_whole_number(text)
+    if number is None:
+        raise ValueError(f"expected a whole number, got {shorten(text)[1:-1]}")
+    return number
 
 
 def points(_kind: object, tokens: Sequence[Token]) -> float:
