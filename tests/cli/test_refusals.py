@@ -653,6 +653,22 @@ def test_refusal_is_one_line(
             'ranktilt generate rewrite: Invalid value "-1.0" for --temperature',
         ),
         (
+            "gate x --min-tau x",
+            "ranktilt gate: Invalid value for --min-tau: expected a number, got x",
+        ),
+        (
+            "gate x --min-tau=",
+            "ranktilt gate: Invalid value for --min-tau: expected a number, got nothing",
+        ),
+        (
+            "data build nq320k x -o y --words x",
+            "ranktilt data build nq320k: Invalid value for --words: expected a whole number, got x",
+        ),
+        (
+            "generate versions x --factors length --seed 1.5",
+            "ranktilt generate versions: Invalid value for --seed: expected a whole number, got 1.",
+        ),
+        (
             "generate answer x --llm y -n 0",
             'ranktilt generate answer: Invalid value "0" for -n',
         ),

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import CycloptsError, Parameter
 from cyclopts.exceptions import (
+    CoercionError,
     MissingArgumentError,
     RepeatArgumentError,
     UnknownCommandError,
@@ -60,6 +61,8 @@ _READER_GONE = 141
 """Whatever read the output has ended, as ``| head`` does: 128 and the number of SIGPIPE."""
 _LONGEST_PATH = 1_000
 """Characters of a path above which only its beginning is printed."""
+_NOUNS: dict[object, str] = {int: "a whole number", float: "a number"}
+"""Noun for a type of options, where the parser would name the type."""
 _NARROWEST_TERMINAL = 20
 """Columns below which a terminal's width is not believed."""
 
@@ -191,6 +194,10 @@ def _parser_message(error: CycloptsError) -> str:
         return _missing(error)
     if isinstance(error, UnknownOptionError):
         return _unknown_option(error)
+    if isinstance(error, CoercionError) and error.token and error.target_type in _NOUNS:
+        option, value = error.token.keyword or "an argument", error.token.value
+        noun = _NOUNS[error.target_type]
+        return f"Invalid value for {option}: expected {noun}, got {value or 'nothing'}"
     return str(error)
 
 
