@@ -102,9 +102,8 @@ def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> Non
         return
     is_of_type = is_whole_number(value) if limits.is_whole else is_number(value)
     if not is_of_type or not _is_within(value, limits.bounds):
-        raise UserError(
-            f"{subject}: expected {name} of {_range(limits.bounds)}, got {shown(value)}"
-        )
+        got = value if is_number(value) else shown(value)
+        raise UserError(f"{subject}: expected {name} of {_range(limits.bounds)}, got {got}")
 
 
 def _is_within(value: float, bounds: msgspec.Meta) -> bool:

@@ -1,4 +1,4 @@
-"""Read sizes that a user types, in points.
+"""Read whole numbers, and sizes in points, that a user types.
 
 Shares, means of measures such as nDCG, and Relative Δ (the difference between the means of two
 groups, in percent of their average) are all printed in percent. A *point* is one such percent: from
@@ -20,6 +20,16 @@ _POINT_WORDS = ("", "%", "point", POINTS, "percent")
 """Ways to write the unit of a number of points."""
 _SIZE = re.compile(r"\s*(?P<number>\d*\.?\d+(?:e[+-]?\d+)?)\s*(?P<unit>.*?)\s*", re.IGNORECASE)
 """A number, and its unit."""
+_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
+"""A whole number that fits into 64 bits."""
+
+
+def read_whole_number(text: str) -> int | None:
+    """Read a whole number of at most 18 digits; None for any other text.
+
+    Numbers of more digits do not fit into arrays, and Python's ``int`` refuses thousands of digits.
+    """
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, shorten
+from ranktilt.sizes import read_whole_number
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 """A text in double quotes."""
@@ -94,11 +95,20 @@ def read_value(text: str, hint: Any, label: str) -> Any:
     try:
         if kind is bool:
             return {"true": True, "false": False}[text.lower()]
+        if kind is int:
+            return _required(read_whole_number(text))
         return kind(text)
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"{label}: expected {nouns.get(kind, kind.__name__)}, got {text!r}"
+            f"{label}: expected {nouns.get(kind, kind.__name__)}, got {shorten(text)}"
         ) from error
+
+
+def _required(number: int | None) -> int:
+    """Return a number that could be read; a `ValueError` where it could not."""
+    if number is None:
+        raise ValueError
+    return number
 
 
 def parse_stages(text: str) -> list[Stage]:
@@ -134,8 +144,19 @@ def _parse_stage(text: str, pipeline: str) -> Stage:
         name=match["name"],
         argument=None if match["argument"] is None else _unquote(match["argument"].strip()),
         options=_parse_options(match["options"] or "", pipeline),
-        k=None if match["k"] is None else int(match["k"]),
+        k=None if match["k"] is None else _depth(match["k"], pipeline),
     )
+
+
+def _depth(digits: str, pipeline: str) -> int:
+    """Read the depth of a stage; `pipeline` is the text of all stages, for errors."""
+    depth = read_whole_number(digits)
+    if depth is None:
+        raise UserError(
+            f"cannot read ranker {shorten(pipeline)}: the depth @{digits[:10]}… has {len(digits):,} "
+            "digits"
+        )
+    return depth
 
 
 def _parse_options(text: str, pipeline: str) -> dict[str, str]:

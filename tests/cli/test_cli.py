@@ -184,7 +184,7 @@ def test_crash_never_returns_code_of_gate(
         (
             PermissionError(13, "Permission denied", "x"),
             2,
-            "ranktilt: [Errno 13] Permission denied: 'x'\n",
+            "ranktilt: x: Permission denied\n",
         ),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
         (KeyboardInterrupt(), 130, "ranktilt: interrupted; the cache keeps finished work\n"),

@@ -14,7 +14,25 @@ from tests.auditing.test_pairwise import people
 from tests.cli.conftest import SCORES, Cli, judgments, labels, refused, two_model_folder
 from tests.toy import raw_docs, write, write_beir, write_cocktail, write_run
 
+BIG = "1" * 5_000
+"""More digits than Python's ``int`` reads."""
 AUDIT = [
+    (
+        "toy -r bm25 -m RelativeDelta",
+        "measure RelativeDelta needs a measure of relevance, such as RelativeDelta(nDCG@3)",
+    ),
+    ("toy -r bm25 -m RelativeDelta()", "measure RelativeDelta needs a measure of relevance"),
+    ("toy -r bm25 -m RelativeDelta@3", "measure RelativeDelta needs a measure of relevance"),
+    (
+        "toy -r bm25 -m RelativeDelta(nDCG@3)",
+        "RelativeDelta(nDCG@3): name the measure alone, nDCG@3; an audit takes Relative Δ of every",
+    ),
+    ("toy -r bm25 -m GradeGap", "GradeGap compares grades of a judge: use ranktilt judge"),
+    (f"toy -r bm25 -m nDCG@{BIG}", "cutoff of measure 'nDCG@1111"),
+    (f"toy -r bm25 -m P(rel={BIG})@3", "expected a whole number, got '1111"),
+    (f"toy -r bm25@{BIG}", "the depth @1111111111… has 5,000 digits"),
+    (f"toy -r engine:m:f(repeats={BIG})", "expected a whole number, got '1111"),
+    (f"toy -r bm25 --by length:{BIG}", "expected 2 to 10 bins, such as length:3, or a value with"),
     ("gone -r bm25", "gone: no such folder"),
     ("toy --run gone", "gone: cannot be read: No such file or directory"),
     (
@@ -209,6 +227,8 @@ CHECK = [
     ("toy --set check.equivalence=200", "[check] equivalence: expected points from 0 to 100"),
     ("toy --similarity bm25", "similarity needs vectors from an encoder, such as dense:minilm"),
     ("toy --similarity dense:nowhere/at-all", "'nowhere/at-all'"),
+    (f"toy -r bm25 --set statistics.resamples={BIG}", "[statistics] resamples: integer value out"),
+    (f"{BIG}", "File name too long"),
 ]
 EXPLAIN = [
     ("toy --attribution", "--attribution needs rankers or runs: name one or more with -r or --run"),
@@ -273,6 +293,7 @@ PAIRWISE = [
         "--prompt pairwise-sensitive needs an attribute, such as",
     ),
     ("people --llm openai:m --price 1,2", "--price needs --dry-run"),
+    (f"people --llm openai:m --dry-run --pairs {BIG}", "expected a whole number, got 1111"),
     ("people --llm openai:m@3", "--llm expects one model, such as openai:MODEL, got 'openai:m@3'"),
 ]
 REPORT = [
@@ -383,6 +404,10 @@ GENERATE = [
         "unknown factor 'lenght'; did you mean 'length'? (valid: source, facts, ",
     ),
     (
+        f"versions toy --factors repetition:{BIG} --by-rule -o x",
+        "expected how often the answer is stated, 2 to",
+    ),
+    (
         "versions toy --factors ' ' --by-rule -o x",
         "expected a factor (valid: source, facts, words, gender, length, ",
     ),
@@ -454,6 +479,7 @@ TRAIN = [
     ),
     ("cross-encoder toy -o m --base-model x --sources human=²", f"{SOURCES}'human=²'"),
     ("cross-encoder toy -o m --base-model x --sources human,human=2", f"{SOURCES}'human=2'"),
+    (f"cross-encoder toy -o m --base-model x --sources human={BIG}", f"{SOURCES}'human=1111"),
     (
         "retriever toy -o m --base-model x --split test --debias x --debias paper",
         "--debias: expected a number of at",
@@ -625,6 +651,22 @@ def test_refusal_is_one_line(
         (
             "generate rewrite x --llm y --temperature -1",
             'ranktilt generate rewrite: Invalid value "-1.0" for --temperature',
+        ),
+        (
+            "gate x --min-tau x",
+            "ranktilt gate: Invalid value for --min-tau: expected a number, got x",
+        ),
+        (
+            "gate x --min-tau=",
+            "ranktilt gate: Invalid value for --min-tau: expected a number, got nothing",
+        ),
+        (
+            "data build nq320k x -o y --words x",
+            "ranktilt data build nq320k: Invalid value for --words: expected a whole number, got x",
+        ),
+        (
+            "generate versions x --factors length --seed 1.5",
+            "ranktilt generate versions: Invalid value for --seed: expected a whole number, got 1.",
         ),
         (
             "generate answer x --llm y -n 0",

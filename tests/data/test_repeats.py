@@ -126,7 +126,9 @@ def test_response_that_fails_in_one_repeat_is_said(tmp_path: Path) -> None:
         record = {"query": query, "repeat": repeat, "took": 1, "timed_out": failed, "hits": found}
         lines.append(json.dumps(record))
     path = write(tmp_path / "run.jsonl", "\n".join(lines))
-    message = r"1 query failed in some repeats, which lack the list \(first: 'q2': timed out\)"
+    message = (
+        r"1 of 3 queries failed in some repeats, which lack the list \(first: 'q2': timed out\)"
+    )
     with pytest.warns(DataWarning, match=message):
         run = Run.load(path, repeats=True, max_failures=25)
     assert ["q2" in repeat.queries for repeat in (run, *run.repeats)] == [True, False, False]

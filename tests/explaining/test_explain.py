@@ -150,9 +150,14 @@ def test_sources_without_twins_are_noted_and_an_absent_model_is_said_first(
         ),
         (
             lambda _: probe("perplexity:x(evry=2)"),
-            "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an un",
+            "unknown option of probe perplexity 'evry'; did you mean 'every'?",
         ),
-        (lambda _: probe("overlap:x"), "probe overlap:x: OverlapProbe() takes no arguments"),
+        (lambda _: probe("overlap:x"), "probe overlap:x: overlap takes no argument"),
+        (lambda _: probe("overlap(x=1)"), "unknown option of probe overlap 'x' (valid: none)"),
+        (
+            lambda _: probe("spectrum(value=3)"),
+            "unknown option of probe spectrum 'value'; did you mean 'values'?",
+        ),
         (
             lambda _: probe("spectrum(values=x)"),
             "spectrum: values must be a whole number of at least 1, got x",

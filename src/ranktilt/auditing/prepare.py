@@ -300,6 +300,13 @@ def _check_kinds(estimands: Sequence[Estimand], *, has_judgments: bool) -> None:
     for question in estimands:
         if question.kind == "choices":
             raise UserError(f"{question!r} compares two documents at a time: use ranktilt pairwise")
+        if question.kind == "grades":
+            raise UserError(f"{question!r} compares grades of a judge: use ranktilt judge")
+        if isinstance(question, RelativeDelta):
+            raise UserError(
+                f"{question!r}: name the measure alone, {question.of!r}; an audit takes Relative Δ "
+                "of every measure"
+            )
     for question in estimands:
         if isinstance(question, Measure) and not has_judgments:
             raise UserError(

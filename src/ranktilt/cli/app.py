@@ -17,8 +17,8 @@ from rich.box import Box
 from rich.text import Text
 
 from ranktilt._version import __version__
-from ranktilt.errors import UserError
-from ranktilt.sizes import read_points
+from ranktilt.errors import UserError, shorten
+from ranktilt.sizes import read_points, read_whole_number
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -184,10 +184,10 @@ app["--version"].group = OTHER
 def whole_number(_kind: object, tokens: Sequence[Token]) -> int:
     """Read a whole number, and refuse 1.5, which the parser alone would round."""
     text = tokens[0].value
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"expected a whole number, got {text}") from None
+    number = read_whole_number(text)
+    if number is None:
+        raise ValueError(f"expected a whole number, got {shorten(text)[1:-1]}")
+    return number
 
 
 def points(_kind: object, tokens: Sequence[Token]) -> float:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import CycloptsError, Parameter
 from cyclopts.exceptions import (
+    CoercionError,
     MissingArgumentError,
     RepeatArgumentError,
     UnknownCommandError,
@@ -46,7 +47,7 @@ from ranktilt.cli.report import report  # noqa: F401
 from ranktilt.cli.settings import MachineOptions, assignable_keys, in_force, model_keys
 from ranktilt.cli.tools import doctor, replay_log  # noqa: F401
 from ranktilt.cli.train import cross_encoder, lora, retriever, study  # noqa: F401
-from ranktilt.errors import UserError, nearest
+from ranktilt.errors import UserError, nearest, shorten
 
 # Exit codes. A command returns 0 if it is done and the answer is good, 1 if it is done and the
 # answer is bad (tilted, unfair, failed, incomplete: each verb's help says which), and 3 if gate is
@@ -62,6 +63,10 @@ _INTERRUPTED = 130
 """Ctrl-C: 128 and the number of the signal, as shells count."""
 _READER_GONE = 141
 """Whatever read the output has ended, as ``| head`` does: 128 and the number of SIGPIPE."""
+_LONGEST_PATH = 1_000
+"""Characters of a path above which only its beginning is printed."""
+_NOUNS: dict[object, str] = {int: "a whole number", float: "a number"}
+"""Noun for a type of options, where the parser would name the type."""
 _NARROWEST_TERMINAL = 20
 """Columns below which a terminal's width is not believed."""
 
@@ -169,7 +174,16 @@ def _refusal(error: Exception) -> str:
     """Return the line that says what is wrong: the command, and the message without line breaks."""
     chain = getattr(error, "command_chain", None) or ()
     message = _parser_message(error) if isinstance(error, CycloptsError) else str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        # Python's own message begins with the number of the error: "[Errno 36] File name too long".
+        message = f"{_short_path(error.filename)}: {error.strerror}"
     return f"{' '.join(['ranktilt', *chain])}: {' '.join(message.splitlines())}"
+
+
+def _short_path(path: object) -> str:
+    """Print the path of a file; the beginning of one that no file system takes."""
+    text = os.fsdecode(path) if isinstance(path, bytes) else str(path)
+    return text if len(text) <= _LONGEST_PATH else shorten(text)
 
 
 def _parser_message(error: CycloptsError) -> str:
@@ -184,6 +198,10 @@ def _parser_message(error: CycloptsError) -> str:
         return _missing(error)
     if isinstance(error, UnknownOptionError):
         return _unknown_option(error)
+    if isinstance(error, CoercionError) and error.token and error.target_type in _NOUNS:
+        option, value = error.token.keyword or "an argument", error.token.value
+        noun = _NOUNS[error.target_type]
+        return f"Invalid value for {option}: expected {noun}, got {value or 'nothing'}"
     return str(error)
 
 

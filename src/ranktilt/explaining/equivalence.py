@@ -78,6 +78,19 @@ def only_group(collection: Collection, group: str = "human", by: str = "source")
     return group_collection
 
 
+def _check_limits(margin: float, alpha: float) -> None:
+    """Refuse a margin or a level out of range."""
+    if not is_number(margin) or not 0 < margin < 100:
+        raise UserError(
+            f"expected a margin of equivalence above 0 and below 100 points, such as "
+            f"{EQUIVALENCE:g}, got {shown(margin)}"
+        )
+    if not is_number(alpha) or not 0 < alpha < 0.5:
+        raise UserError(
+            f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {shown(alpha)}"
+        )
+
+
 def equivalences(
     collection: Collection,
     rankers: Sequence[Ranker],
@@ -113,15 +126,7 @@ def equivalences(
     tuple of Equivalence
         A row for each source, ranker and measure, in this order. A source without twins has none.
     """
-    if not is_number(margin) or not 0 < margin < 100:
-        raise UserError(
-            f"expected a margin of equivalence above 0 and below 100 points, such as "
-            f"{EQUIVALENCE:g}, got {shown(margin)}"
-        )
-    if not is_number(alpha) or not 0 < alpha < 0.5:
-        raise UserError(
-            f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {shown(alpha)}"
-        )
+    _check_limits(margin, alpha)
     for ranker in rankers:
         ranker.check()
     ranked_sides = _RankedSides(measures, collection.queries_with_judgments["id"])

@@ -6,13 +6,14 @@ classes as texts, so that only those that are used are imported.
 
 from __future__ import annotations
 
-import re
+import inspect
 from typing import Any
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.explaining.base import Probe
 from ranktilt.extensions import ExtensionTable
-from ranktilt.spec import parse_stages
+from ranktilt.sizes import read_whole_number
+from ranktilt.spec import Stage, parse_stages
 
 PROBES = {
     "words": "ranktilt.explaining.text_probes:WordsProbe",
@@ -64,10 +65,28 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
     probe_class: type[Probe[Any]] = probe_table().load(stage.name)
     arguments = [] if stage.argument is None else [stage.argument]
     options = {
-        key: int(value) if re.fullmatch(r"-?\d+", value) else value
+        key: value if (number := read_whole_number(value)) is None else number
         for key, value in stage.options.items()
     }
-    try:
-        return probe_class(*arguments, **options)
-    except TypeError as error:
-        raise UserError(f"probe {stage}: {error}") from error
+    _check_options(stage, probe_class)
+    return probe_class(*arguments, **options)
+
+
+def _check_options(stage: Stage, probe_class: type[Probe[Any]]) -> None:
+    """Refuse an argument or an option that a probe does not have, and a missing argument."""
+    parameters = inspect.signature(probe_class).parameters
+    for name in stage.options:
+        if name not in parameters:
+            raise unknown_name(f"option of probe {stage.name}", name, list(parameters))
+    positional = [
+        parameter
+        for parameter in parameters.values()
+        if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ]
+    if stage.argument is not None and not positional:
+        raise UserError(f"probe {stage}: {stage.name} takes no argument")
+    if stage.argument is not None and positional[0].name in stage.options:
+        raise UserError(f"probe {stage}: {positional[0].name} is given twice")
+    for parameter in positional[stage.argument is not None :]:
+        if parameter.default is inspect.Parameter.empty and parameter.name not in stage.options:
+            raise UserError(f"probe {stage}: expected {stage.name}:{parameter.name.upper()}")

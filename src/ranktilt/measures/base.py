@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ranktilt.errors import UserError, unknown_name
+from ranktilt.errors import UserError, shorten, unknown_name
 from ranktilt.extensions import ExtensionTable
 from ranktilt.measures.notation import (
     Notation,
@@ -308,7 +308,11 @@ class Estimand:
         """Return the estimand itself; refuse one that lacks the cutoff it needs."""
         if self.needs_cutoff and self.cutoff is None:
             raise UserError(f"measure {self.name} needs a cutoff, such as {self.name}@10")
+        self.require_measure()
         return self
+
+    def require_measure(self) -> None:
+        """Refuse an estimand that is of a measure, such as Relative Δ, and names none."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -569,15 +573,17 @@ def estimand(text: object) -> Estimand:
     name_and_measure = read_contrast(text)
     if name_and_measure is not None:
         name, measure_text = name_and_measure
-        return replace(_load(name), of=measure(measure_text))  # type: ignore[call-arg]
+        if measure_text.strip():
+            return replace(_load(name), of=measure(measure_text))  # type: ignore[call-arg]
     notation = read_notation(text)
     name, cutoff = canonical(notation.name, notation.cutoff, estimands())
     loaded = _load(name)
+    loaded.require_measure()
     options = _read_options(notation, loaded)
     if options:
         loaded = replace(loaded, **options)
     if cutoff is not None:
-        loaded = loaded @ whole_number(cutoff, f"cutoff of measure {text!r}")
+        loaded = loaded @ whole_number(cutoff, f"cutoff of measure {shorten(text)}")
     return loaded.complete()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import unknown_name
+from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Bools, Floats
 
@@ -83,6 +83,13 @@ class RelativeDelta(Estimand):
 
     def __post_init__(self) -> None:
         """Accept any measure: it has checked itself."""
+
+    def require_measure(self) -> None:
+        """Refuse Relative Δ of no measure."""
+        if self.of is None:
+            raise UserError(
+                f"measure {self.name} needs a measure of relevance, such as {self.name}(nDCG@3)"
+            )
 
     def __repr__(self) -> str:
         return f"{self.name}({self.of!r})"

@@ -10,7 +10,8 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, shorten
+from ranktilt.sizes import read_whole_number
 
 _ESTIMAND = re.compile(
     r"\s*(?P<name>[A-Za-z_][\w.]*)\s*"
@@ -105,6 +106,7 @@ def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[st
 
 def whole_number(value: str, label: str) -> int:
     """Read a whole number; `label` names it in the refusal of anything else."""
-    if not re.fullmatch("-?[0-9]+", value):
-        raise UserError(f"{label}: expected a whole number, got {value!r}")
-    return int(value)
+    number = read_whole_number(value)
+    if number is None:
+        raise UserError(f"{label}: expected a whole number, got {shorten(value)}")
+    return number

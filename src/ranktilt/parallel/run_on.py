@@ -29,6 +29,7 @@ from ranktilt.parallel.memory_limits import (
     memory_limit,
     processors,
 )
+from ranktilt.sizes import read_whole_number
 
 _PARTS_PER_WORKER = 2
 """Number of parts that each worker has: it computes one, and the other waits for it."""
@@ -36,6 +37,8 @@ _RETRIES = 3
 """Number of times that Ray repeats a part whose worker died."""
 _CONTACT_SECONDS = 10.0
 """Seconds to wait for a cluster's answer; Ray itself would try for minutes."""
+_LARGEST_PORT = 65_535
+"""Largest number of a port."""
 _RAY_ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -269,7 +272,10 @@ def _require_listener(address: str) -> None:
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal():
         host = host.strip("[]")  # of an IPv6 address
-        socket.create_connection((host, int(port)), timeout=_CONTACT_SECONDS).close()
+        number = read_whole_number(port)
+        if number is None or number > _LARGEST_PORT:
+            raise ValueError(f"expected a port of at most {_LARGEST_PORT}")
+        socket.create_connection((host, number), timeout=_CONTACT_SECONDS).close()
 
 
 def _ray() -> Any:

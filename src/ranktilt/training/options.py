@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
-from ranktilt.errors import UserError, unknown_name
+from ranktilt.errors import UserError, shorten, unknown_name
 from ranktilt.field_checks import check_fields
 from ranktilt.presets import preset
+from ranktilt.sizes import read_whole_number
 
 NEGATIVES = ("bm25", "random")
 """Pools that a re-ranker's negatives are drawn from."""
@@ -195,12 +196,13 @@ class RerankerTraining(Training):
     def pool(self) -> tuple[str, int]:
         """What negatives are drawn from: ``bm25`` or ``random`` documents, and their number."""
         kind, _, number = (self.negatives or "bm25:100").partition(":")
-        if kind not in NEGATIVES or not number.isdecimal() or int(number) < 1:
+        size = read_whole_number(number)
+        if kind not in NEGATIVES or size is None or size < 1:
             raise UserError(
                 "training: expected negatives as bm25:K or random:N, such as random:1000, "
-                f"got {self.negatives!r}"
+                f"got {shorten(self.negatives)}"
             )
-        return kind, int(number)
+        return kind, size
 
     @property
     def retrieved_only(self) -> bool:

@@ -377,10 +377,11 @@ def _require_changes(effects: Sequence[Effect], changes: Mapping[EffectKey, Chan
     for effect in effects:
         if effect_key(effect) not in changes:
             known = [f"{run} {measure} {a},{b}" for run, measure, a, b in changes]
+            known_words = f"; known: {', '.join(dict.fromkeys(known))}" if known else ""
             raise UserError(
                 f"the growth of {effect.run} {effect.measure} {effect.a},{effect.b} is unknown: "
-                "the baseline lacks it, or the audits do not hold it per query; known: "
-                f"{', '.join(dict.fromkeys(known))}"
+                "the baseline lacks it, or the audits do not hold values per query; audit both "
+                f"again{known_words}"
             )
 
 

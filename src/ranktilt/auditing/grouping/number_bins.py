@@ -26,6 +26,7 @@ from ranktilt.data.notes.inputs import LabelNote, PropertyLabels
 from ranktilt.data.text.label_values import as_numbers, known_labels
 from ranktilt.data.text.quality import words
 from ranktilt.errors import UserError, unknown_name
+from ranktilt.sizes import read_whole_number
 
 _UNGROUPED_COLUMNS = ("id", "text", "title", "origin")
 """Columns that make no groups, because nearly every document has a different value."""
@@ -110,14 +111,15 @@ def divided_numbers(by: str, values: pl.Series, *, is_length: bool) -> Groups:
     if _THRESHOLD.fullmatch(number):
         groups = _halves(by, column, values, float(number), unit=" words" if is_length else "")
         return groups if is_length else _with_column(groups, column)
-    if not (number.isascii() and number.isdigit() and int(number) in _BINS):
+    bin_count = read_whole_number(number)
+    if bin_count is None or bin_count not in _BINS:
         raise UserError(
             f"{by}: expected {_BINS[0]} to {_BINS[-1]} bins, such as {column}:3, or a value with a "
             f"decimal point to split at, such as {column}:.5; got {number!r}"
         )
     known = values.drop_nulls().to_numpy()
-    edges = _upper_edges(known, int(number))
-    if len(edges) < int(number):
+    edges = _upper_edges(known, bin_count)
+    if len(edges) < bin_count:
         raise UserError(
             f"{by}: too few distinct values of {column} for {number} bins: {len(np.unique(known))}"
         )

@@ -60,6 +60,7 @@ class DesignOptions:
             help="Draw K runs per document, each equally often (default: all).",
             metavar="K",
             validator=Number(gte=2),
+            converter=options.whole_number,
         ),
     ] = None
     by_rule: Annotated[bool, Parameter(help="Use only rules, no language model.")] = False
@@ -70,6 +71,7 @@ class DesignOptions:
             metavar="N",
             group=SELDOM,
             validator=options.NOT_NEGATIVE,
+            converter=options.whole_number,
         ),
     ] = None
     attempts: Attempts | None = None

@@ -12,7 +12,8 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from ranktilt.cli.settings import settings
-from ranktilt.errors import UserError, unknown_name
+from ranktilt.errors import UserError, shorten, unknown_name
+from ranktilt.sizes import read_whole_number
 from ranktilt.spec import read_value
 
 if TYPE_CHECKING:
@@ -122,12 +123,17 @@ def read_amounts(texts: Sequence[str], option: str, *, allows_all: bool = False)
     amounts = dict[str, int]()
     for part in ",".join(texts).split(",") if texts else ():
         name, equals, number = part.strip().partition("=")
-        is_amount = number.isdecimal() or (allows_all and not equals)
-        if not name or name in amounts or not is_amount:
+        amount: int | None = _ALL
+        if equals:
+            amount = read_whole_number(number)
+        is_amount = amount is not None and amount >= 0
+        if not equals:
+            is_amount = allows_all
+        if not name or name in amounts or amount is None or not is_amount:
             form = "SOURCE or SOURCE=N" if allows_all else "SOURCE=N"
             raise UserError(
                 f"{option}: expected {form}, each source once, such as human=500,llm=500; "
-                f"got {part.strip()!r}"
+                f"got {shorten(part.strip())}"
             )
-        amounts[name] = int(number) if equals else _ALL
+        amounts[name] = amount
     return amounts

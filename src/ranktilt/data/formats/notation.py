@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.errors import UserError, unknown_name
+from ranktilt.sizes import read_whole_number
 
 PAIRS = r"[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*"
 """Pattern of ``key=column,key=column``."""
@@ -102,8 +103,9 @@ def value_at(record: Any, path: str) -> Any:
     for key in path.split("."):
         if isinstance(value, Mapping):
             value = value.get(key)
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
+        elif isinstance(value, list):
+            index = read_whole_number(key)
+            value = value[index] if index is not None and 0 <= index < len(value) else None
         else:
             return None
     return value

@@ -376,10 +376,8 @@ class Run:
                 origin=origin,
             )
         if run_file.failed:
-            if run.repeats:
-                _warn_of_failed_repeats(path, run_file.failed)
-            else:
-                _warn_of_failures(path, run_file.failed, len(run_file.queries))
+            warn = _warn_of_failed_repeats if run.repeats else _warn_of_failures
+            warn(path, run_file.failed, len(run_file.queries))
         if run_file.score_order is None:
             warn_of_ranks(path, frame)
         return run
@@ -844,17 +842,18 @@ def _warn_of_failures(path: Path, failed: Mapping[str, str], answered_count: int
     warnings.warn(message, DataWarning, stacklevel=4)
 
 
-def _warn_of_failed_repeats(path: Path, failed: Mapping[str, str]) -> None:
+def _warn_of_failed_repeats(path: Path, failed: Mapping[str, str], answered_count: int) -> None:
     """Warn of queries that an engine did not fully answer in some repeats.
 
-    `failed` has the reason for each of them.
+    `failed` has the reason for each of them; `answered_count` is the number of queries that some
+    repeat answers.
     """
     name, reason = next(iter(failed.items()))
-    queries = counted(len(failed), "query", "queries")
+    queries = counted(answered_count, "query", "queries")
     lists = "list" if len(failed) == 1 else "lists"
     message = (
-        f"{path}: {queries} failed in some repeats, which lack the {lists} (first: {name!r}: "
-        f"{reason})"
+        f"{path}: {len(failed):,} of {queries} failed in some repeats, which lack the {lists} "
+        f"(first: {name!r}: {reason})"
     )
     warnings.warn(message, DataWarning, stacklevel=4)
 

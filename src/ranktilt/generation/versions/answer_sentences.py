@@ -24,8 +24,9 @@ import polars as pl
 
 from ranktilt.data.text.analyzers import stop_words
 from ranktilt.data.text.features import Floats
-from ranktilt.errors import DataWarning, UserError, counted, unknown_name
+from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown_name
 from ranktilt.generation.versions.rules import MOST_QUERIES, SENTENCE, RuleContext, terms
+from ranktilt.sizes import read_whole_number
 
 ANSWER = "answer"
 """Column of documents with the answer to their queries."""
@@ -139,12 +140,13 @@ def position_rule(location: str) -> Callable[[str, RuleContext], str]:
 
 def repetition_rule(times: str) -> Callable[[str, RuleContext], str]:
     """Return the rule that states answers so many times: a number from 2 to `MOST_TIMES`."""
-    if not times.isascii() or not times.isdigit() or not 2 <= int(times) <= MOST_TIMES:
+    number = read_whole_number(times)
+    if number is None or not 2 <= number <= MOST_TIMES:
         raise UserError(
-            f"factor 'repetition:{times}': expected how often the answer is stated, 2 to "
-            f"{MOST_TIMES}, such as repetition:3"
+            f"factor {shorten(f'repetition:{times}')}: expected how often the answer is stated, "
+            f"2 to {MOST_TIMES}, such as repetition:3"
         )
-    return partial(repeat_answers, times=int(times))
+    return partial(repeat_answers, times=number)
 
 
 def relevant_queries(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, tuple[str, ...]]:

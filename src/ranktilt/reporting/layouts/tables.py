@@ -22,7 +22,7 @@ from ranktilt.auditing.sources.source_audits import SourceAudits
 from ranktilt.data.artifact import names_files
 from ranktilt.errors import UserError, unknown_name
 from ranktilt.measures.contrast import ROUNDINGS
-from ranktilt.reporting.document import Document, Panels, single_section
+from ranktilt.reporting.document import Document, Panels, Table, single_section
 from ranktilt.reporting.layouts.cells import DELTA, CellFile, printed_cells
 from ranktilt.reporting.layouts.layout import PAPER, Layout, layout_named, layouts
 from ranktilt.reporting.layouts.pivot import key_values, pivot
@@ -147,17 +147,22 @@ def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
 
     Collections with other sources have other columns; what a table does not have is empty.
     """
-    panels = [(block.name, panel) for block in blocks for panel in block.tables]
-    columns = chain.from_iterable(panel.columns for _name, panel in panels)
+    panels = [*chain.from_iterable(block.tables for block in blocks)]
+    columns = chain.from_iterable(panel.columns for panel in panels)
     titles = list(dict.fromkeys(column.title for column in columns))
-    rows = []
-    for name, panel in panels:
-        for row in panel.rows:
-            texts = {
-                column.title: cell.text for column, cell in zip(panel.columns, row, strict=True)
-            }
-            rows.append((name, panel.caption, *(texts.get(title, "") for title in titles)))
+    rows = list[tuple[str, ...]]()
+    for block in blocks:
+        for panel in block.tables:
+            rows += [(block.name, panel.caption, *texts) for texts in _texts_of(panel, titles)]
     return _frame(["table", "pair", *titles], rows)
+
+
+def _texts_of(panel: Table, titles: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the texts of each row in the columns of these titles; empty where there is none."""
+    panel_titles = [column.title for column in panel.columns]
+    for row in panel.rows:
+        texts = dict(zip(panel_titles, [cell.text for cell in row], strict=True))
+        yield [texts.get(title, "") for title in titles]
 
 
 def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFrame:
