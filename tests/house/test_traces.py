@@ -32,7 +32,12 @@ def traced(folder: Path, *words: str) -> Size:
     ended = subprocess.run(
         [sys.executable, "-c", script, *words],
         cwd=folder,
-        env={"PYTHONPATH": f"{ROOT}/src:{ROOT}", "PATH": "", "HOME": str(folder), "HF_HUB_OFFLINE": "1"},
+        env={
+            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
+            "PATH": "",
+            "HOME": str(folder),
+            "HF_HUB_OFFLINE": "1",
+        },
         capture_output=True,
         text=True,
         check=True,
