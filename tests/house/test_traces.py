@@ -32,7 +32,12 @@ def traced(folder: Path, *words: str) -> Size:
     ended = subprocess.run(
         [sys.executable, "-c", script, *words],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(folder), "HF_HUB_OFFLINE": "1"},
+        env={
+            "PYTHONPATH": f"{ROOT}/src:{ROOT}",
+            "PATH": "",
+            "HOME": str(folder),
+            "HF_HUB_OFFLINE": "1",
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -45,15 +50,15 @@ def traced(folder: Path, *words: str) -> Size:
 def test_audit_runs_few_functions(tmp_path: Path) -> None:
     save(bundled(), tmp_path / "bundled")
     size = traced(tmp_path, "audit", "bundled", "-r", "bm25", "-m", "nDCG@10")
-    assert size.files <= 142
-    assert size.functions <= 860
+    assert size.files <= 143
+    assert size.functions <= 861
 
 
 @pytest.mark.long
 def test_mitigate_runs_few_functions(tmp_path: Path) -> None:
     save(bundled(), tmp_path / "bundled")
     size = traced(tmp_path, "mitigate", "bundled", "-r", "bm25")
-    assert size.files <= 148
+    assert size.files <= 150
     assert size.functions <= 975
 
 
@@ -64,5 +69,5 @@ def test_mitigate_of_a_level_run_fits_nothing(tmp_path: Path) -> None:
     labels = collection.docs.select(doc_id="id", source="source")
     labels.write_csv(tmp_path / "labels.tsv", separator="\t")
     size = traced(tmp_path, "mitigate", "--run", "engine.trec", "--groups", "labels.tsv")
-    assert size.files <= 120
+    assert size.files <= 122
     assert size.functions <= 725
