@@ -361,12 +361,12 @@ class TestRows:
             note.startswith("each of the 12 growths has its own 95 % interval")
             for note in note_sentences(same.notes)
         )
-        held = gate(self.AUDIT, baseline=old, max_loss=1, resamples=200)
-        losses = sum(check.name == "loss" for row in held.rows for check in row.checks)
+        gated = gate(self.AUDIT, baseline=old, max_loss=1, resamples=200)
+        losses = sum(check.name == "loss" for row in gated.rows for check in row.checks)
         assert losses > 1
         assert any(
             note.startswith(f"each of the 6 growths and {losses} losses has its own 95 % interval")
-            for note in note_sentences(held.notes)
+            for note in note_sentences(gated.notes)
         )
 
     @pytest.mark.parametrize(

@@ -133,8 +133,6 @@ def test_property_that_is_mostly_unknown_is_named(tmp_path: Path) -> None:
         # Two of three pages have no number of words.
         lines.append(f"{url},{label},{words if number % 3 == 0 else ''}")
     labels.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(
-        UserError,
-        match=r"no property is left for .*words .mostly unknown.*; add a column of numbers",
-    ):
+    message = r"no property is left for .*words .mostly unknown.*; add a column of numbers"
+    with pytest.raises(UserError, match=message):
         explain_citations(audit, properties=["words"])

@@ -153,17 +153,13 @@ def _on_scale(
         is_outside = is_outside | (pl.col("grade") > top)
     outside = frame.filter(is_outside)
     highest = None if top is None else top / steps
-    scale = "0 or more" if highest is None else f"0 to {highest:g}"
     notes = list[Note]()
     if outside.height > _STRAY_SHARE * frame.height:
-        grade_count = counted(outside.height, "grade is not", "grades are not")
-        grade = outside["grade"][0] / steps
-        whole = "whole " if steps == 1 else ""
-        message = f"expected {whole}grades from {scale}, got {grade:g} ({grade_count})"
-        hint = "" if top is None else "; --top-grade N sets the highest"
         line = outside["line"][0] if "line" in outside.columns else None
         raise DataError(
-            name if isinstance(grades, pl.DataFrame) else grades, message + hint, line=line
+            name if isinstance(grades, pl.DataFrame) else grades,
+            _outside_words(outside, highest, steps),
+            line=line,
         )
     if outside.height:
         stray = {f"{grade / steps:g}": float(grade / steps) for grade in outside["grade"]}
@@ -172,6 +168,19 @@ def _on_scale(
         notes.append(note)
         frame = frame.join(outside, on=["query_id", "doc_id"], how="anti", maintain_order="left")
     return frame, notes
+
+
+def _outside_words(outside: pl.DataFrame, highest: float | None, steps: int) -> str:
+    """Say which grades were expected, what the first is that lies outside, and how many do.
+
+    `highest` is the highest grade as the user writes grades, of which each has `steps` steps.
+    """
+    noun = "whole grades" if steps == 1 else "grades"
+    scale = "0 or more" if highest is None else f"0 to {highest:g}"
+    hint = "" if highest is None else "; --top-grade N sets the highest"
+    grade_count = counted(outside.height, "grade is not", "grades are not")
+    first = outside["grade"][0] / steps
+    return f"expected {noun} from {scale}, got {first:g} ({grade_count}){hint}"
 
 
 def _require_confidence(frame: pl.DataFrame, file: str | Path) -> None:

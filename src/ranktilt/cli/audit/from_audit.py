@@ -61,27 +61,32 @@ def with_inputs_of_audit(words: Sequence[str]) -> list[str]:
     """
     _audit_to_correct.set("")
     for index, (verb, file) in enumerate(pairwise(words)):
-        if verb not in VERBS or not _is_audit_file(file):
-            continue
-        if verb == "explain" and is_citation_audit(Path(file)):
-            return list(words)  # it contains its pages, and explain reads it as it is
-        typed = list(words[index + 2 :])
-        inputs = _inputs_of_audit(verb, Path(file), typed, is_quiet="--quiet" in words)
-        return [*words[: index + 1], *inputs]
+        if verb in VERBS and _is_audit_file(file):
+            if verb == "explain" and is_citation_audit(Path(file)):
+                return list(words)  # it contains its pages, and explain reads it as it is
+            typed = list(words[index + 2 :])
+            is_quiet = "--quiet" in words
+            return [*words[: index + 1], *_read_inputs(verb, file, typed, is_quiet=is_quiet)]
     return list(words)
 
 
-def _inputs_of_audit(verb: str, file: Path, typed: list[str], *, is_quiet: bool) -> list[str]:
-    """Return the words after a verb that reads an audit's file: its inputs, and what was typed."""
-    audit = _audit_to_read(file, verb)
-    _require_files(file, audit)
+def _read_inputs(verb: str, file: str, typed: list[str], *, is_quiet: bool) -> list[str]:
+    """Return the words that follow the verb, once an audit's file is read and its inputs exist."""
+    path = Path(file)
+    audit = _audit_to_read(path, verb)
+    _require_files(path, audit)
     if not is_quiet:
-        _note_changed_files(file, audit)
-        if verb != "audit":
-            note_label_errors(file, audit, verb)
+        _note_differences(path, audit, verb)
     if verb == "explain" and _is_correctable(audit, typed):
-        _audit_to_correct.set(str(file))
-    return _words_after_verb(verb, file, audit, typed)
+        _audit_to_correct.set(file)
+    return _words_after_verb(verb, path, audit, typed)
+
+
+def _note_differences(file: Path, audit: Audit, verb: str) -> None:
+    """Write a note on what the verb will read that is not as the audit read it."""
+    _note_changed_files(file, audit)
+    if verb != "audit":
+        note_label_errors(file, audit, verb)
 
 
 def audit_to_correct() -> str:
@@ -105,9 +110,10 @@ def _is_correctable(audit: Audit, typed: Sequence[str]) -> bool:
     if not set(_typed_runs(typed)) <= set(audit.runs):
         return False
     runs = [name for name in audit.runs if audit.repeat_count(name) == 1]
-    return bool(runs) and all(
-        any(mitigate_words(audit, run, pair) for pair in audit.judged_pairs) for run in runs
-    )
+    if not runs:
+        return False
+    # Whether it can depends on the question and the groups, which all runs share.
+    return any(mitigate_words(audit, runs[0], pair) for pair in audit.judged_pairs)
 
 
 def note_label_errors(file: Path, audit: Audit | CitationAudit, verb: str) -> None:
