@@ -226,7 +226,7 @@ def test_page_without_a_part_is_refused(tmp_path: Path) -> None:
     file.write_text("\n".join([f"{first},lang", *(f"{row},en" for row in rows[:-1])]))
     file.write_text(file.read_text() + f"\n{rows[-1]},\n")
     with refused("--label-errors ai:by=lang,fpr=.1,fnr=.2: 1 labelled document has no lang…"):
-        cite(answers, labels, label_errors="ai:by=lang,fpr=.1,fnr=.2", resamples=99)
+        cite(answers, labels, label_errors="ai:by=lang,fpr=.1,fnr=.2", resamples=199)
 
 
 def test_turned_pair_and_names_of_parts(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_documents_of_a_collection_are_divided_by_their_length(tmp_path: Path) -
     queries = pl.DataFrame({"id": ["q0"], "text": ["word"]})
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     collection = Collection(pl.DataFrame(docs), queries, pl.DataFrame(schema=judgments))
-    options: dict[str, Any] = {"pairs": [("ai", "human")], "resamples": 99}
+    options: dict[str, Any] = {"pairs": [("ai", "human")], "resamples": 199}
     text = RATES.replace("words:3", "length:3")
     effect = effect_of(cite(answers, collection, label_errors=text, **options), "rate")
     assert effect.value == pytest.approx(3.0025, abs=1e-4)
@@ -278,7 +278,7 @@ def test_parts_of_few_units_and_groups_of_queries(tmp_path: Path) -> None:
     (tmp_path / "pages.csv").write_text("\n".join([f"{text[0]},site", *sites]) + "\n")
     groups = [f"q{query},{'even' if query % 2 else 'odd'}" for query in range(QUERIES)]
     (tmp_path / "queries.csv").write_text("\n".join(["query_id,topic", *groups]) + "\n")
-    options: dict[str, Any] = {"pairs": [("ai", "human")], "resamples": 99, "cluster": "site"}
+    options: dict[str, Any] = {"pairs": [("ai", "human")], "resamples": 199, "cluster": "site"}
     by_query = f"{tmp_path / 'queries.csv'}:topic"
     plain, alike = (
         cite(answers, labels, label_errors=errors, by_query=by_query, **options)

@@ -122,8 +122,8 @@ def test_response_that_fails_in_one_repeat_is_said(tmp_path: Path) -> None:
     for repeat, query in product((1, 2, 3), ("q1", "q2", "q3")):
         failed = query == "q2" and repeat > 1
         hits = [] if failed else [{"_index": "i", "_id": "d1", "_score": 1.0}]
-        found = {"total": {"value": len(hits)}, "hits": hits}
-        record = {"query": query, "repeat": repeat, "took": 1, "timed_out": failed, "hits": found}
+        results = {"total": {"value": len(hits)}, "hits": hits}
+        record = {"query": query, "repeat": repeat, "took": 1, "timed_out": failed, "hits": results}
         lines.append(json.dumps(record))
     path = write(tmp_path / "run.jsonl", "\n".join(lines))
     message = (

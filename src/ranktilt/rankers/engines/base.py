@@ -260,10 +260,10 @@ class LiveEngine(TemplatedQueries):
             raise UserError(f"{self!r}: {no_overlap(run.ids, collection)}")
         if answers.lengths and not answers.hits.height:
             raise UserError(f"{self!r}: no query returned any document; is the index empty?")
-        asked = f"{self!r}, repeat {spec['repeat']}" if "repeat" in spec else repr(self)
+        subject = f"{self!r}, repeat {spec['repeat']}" if "repeat" in spec else repr(self)
         for warning in answers.warnings():
             # The place in the warning is the caller of `rank` or `rank_repeats`.
-            warnings.warn(f"{asked}: {warning}", DataWarning, stacklevel=4)
+            warnings.warn(f"{subject}: {warning}", DataWarning, stacklevel=4)
         entries = entries.join(
             _excluded_table(excluded, collection),
             on=["number", "doc_id"],
