@@ -14,7 +14,7 @@ import ranktilt as rt
 from ranktilt.auditing.pairwise.result import PairwiseOptions
 from ranktilt.citing.gate import gate_citations
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_number, is_whole_number, shown
+from ranktilt.field_checks import is_number, is_whole_number, printed
 from ranktilt.judging.gate import DriftLimits
 from ranktilt.mitigation.bench_result import check_limits
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -142,6 +142,6 @@ def test_limits_of_citations_are_refused(tmp_path: Path, value: Any) -> None:
 def test_numbers_are_shown_as_they_were_given() -> None:
     values = [0.5, 3, -1.0, math.nan, math.inf, True, "x", 10**400]
     texts = ["0.5", "3", "-1", "nan", "inf", "True", "'x'", "a number that is too large"]
-    assert [shown(value) for value in values] == texts
+    assert [printed(value) for value in values] == texts
     assert [value for value in values if is_number(value)] == [0.5, 3, -1.0]
     assert [value for value in values if is_whole_number(value)] == [3]

@@ -42,7 +42,7 @@ def require_whole_number(value: Any, expected: str, *, least: int) -> None:
     `expected` says in the message what was expected, such as ``a depth of at least 1``.
     """
     if not is_whole_number(value) or value < least:
-        raise UserError(f"expected {expected}, got {shown(value)}")
+        raise UserError(f"expected {expected}, got {printed(value)}")
 
 
 def require_seed(seed: int) -> None:
@@ -50,7 +50,7 @@ def require_seed(seed: int) -> None:
     require_whole_number(seed, "a seed of at least 0", least=0)
 
 
-def shown(value: Any) -> str:
+def printed(value: Any) -> str:
     """Print a value that is refused: a number as people write it, and a text in quotes."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return repr(value)
@@ -102,7 +102,7 @@ def _check_value(value: Any, limits: _Limits, *, name: str, subject: str) -> Non
         return
     is_of_type = is_whole_number(value) if limits.is_whole else is_number(value)
     if not is_of_type or not _is_within(value, limits.bounds):
-        got = value if is_number(value) else shown(value)
+        got = value if is_number(value) else printed(value)
         raise UserError(f"{subject}: expected {name} of {_range(limits.bounds)}, got {got}")
 
 

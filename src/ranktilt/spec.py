@@ -153,8 +153,8 @@ def _depth(digits: str, pipeline: str) -> int:
     depth = read_whole_number(digits)
     if depth is None:
         raise UserError(
-            f"cannot read ranker {shorten(pipeline)}: the depth @{digits[:10]}… has {len(digits):,} "
-            "digits"
+            f"cannot read ranker {shorten(pipeline)}: the depth @{digits[:10]}… has "
+            f"{len(digits):,} digits"
         )
     return depth
 

@@ -28,7 +28,7 @@ from ranktilt.data.collection import Collection
 from ranktilt.data.labels.label_remarks import warn_of_labels
 from ranktilt.data.runs.run import Run, collection_rows
 from ranktilt.errors import DataWarning, UserError, counted, list_names
-from ranktilt.field_checks import is_number, require_seed, require_whole_number, shown
+from ranktilt.field_checks import is_number, printed, require_seed, require_whole_number
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.ranking import Ranking, probability_within
 from ranktilt.measures.share import ShareOfFirstRanks
@@ -226,7 +226,9 @@ def sequential_audit(
 def _refuse_options(stop_at_tilt: float, max_queries: int | None, by: str) -> None:
     """Refuse options that are out of range."""
     if not is_number(stop_at_tilt) or stop_at_tilt <= 0:
-        raise UserError(f"expected a tilt above 0, such as 10 (points), got {shown(stop_at_tilt)}")
+        raise UserError(
+            f"expected a tilt above 0, such as 10 (points), got {printed(stop_at_tilt)}"
+        )
     if max_queries is not None:
         require_whole_number(max_queries, "at least 1 query to ask", least=1)
     if not by:

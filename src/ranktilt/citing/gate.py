@@ -15,7 +15,7 @@ from ranktilt.citing.effect import CitationEffect
 from ranktilt.citing.result import CitationAudit
 from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 
@@ -48,7 +48,7 @@ def gate_citations(
     if isinstance(limit, str):
         raise UserError(f"expected percent of a rate, or points of a share; got {limit}")
     if not is_number(limit) or limit < 0:
-        raise UserError(f"expected a limit of at least 0, got {shown(limit)}")
+        raise UserError(f"expected a limit of at least 0, got {printed(limit)}")
     check_policy(inconclusive)
     if any(math.isnan(effect.neutral) for effect in audit.primary):
         raise UserError(

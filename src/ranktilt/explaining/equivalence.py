@@ -23,7 +23,7 @@ from ranktilt.data.faults.check_limits import EQUIVALENCE
 from ranktilt.data.labels.group_names import label_text
 from ranktilt.data.runs.run import codes
 from ranktilt.errors import UserError, unknown_name
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Floats
 from ranktilt.rankers.base import Ranker
@@ -83,11 +83,11 @@ def _check_limits(margin: float, alpha: float) -> None:
     if not is_number(margin) or not 0 < margin < 100:
         raise UserError(
             f"expected a margin of equivalence above 0 and below 100 points, such as "
-            f"{EQUIVALENCE:g}, got {shown(margin)}"
+            f"{EQUIVALENCE:g}, got {printed(margin)}"
         )
     if not is_number(alpha) or not 0 < alpha < 0.5:
         raise UserError(
-            f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {shown(alpha)}"
+            f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {printed(alpha)}"
         )
 
 

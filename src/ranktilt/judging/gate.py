@@ -29,7 +29,7 @@ from ranktilt.auditing.gate.result import (
 )
 from ranktilt.data.notes.base import Note, warnings_of
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.judging.drift.result import DriftQuestion, JudgeChange, JudgeDrift
 from ranktilt.judging.records import RankAgreement
 from ranktilt.judging.result import JudgeAudit
@@ -100,7 +100,7 @@ class DriftLimits:
         _require_grades("--max-shift", self.max_shift)
         loss = self.max_loss
         if loss is not None and (not is_number(loss) or not 0 <= loss < 100):
-            raise UserError(f"--max-loss: expected points of κ from 0 to 100, got {shown(loss)}")
+            raise UserError(f"--max-loss: expected points of κ from 0 to 100, got {printed(loss)}")
 
 
 def gate_judges(
@@ -188,13 +188,15 @@ def _require_range(max_gap: float | None, min_tau: float | None) -> None:
     """Refuse limits that no audit, or every audit, keeps to."""
     _require_grades("--max-gap", max_gap)
     if min_tau is not None and (not is_number(min_tau) or not -1 <= min_tau <= 1):
-        raise UserError(f"--min-tau: expected τ-b from -1 to 1, got {shown(min_tau)}")
+        raise UserError(f"--min-tau: expected τ-b from -1 to 1, got {printed(min_tau)}")
 
 
 def _require_grades(option: str, limit: float | None) -> None:
     """Refuse a limit of an option that is no number of grades; None for a limit that is not set."""
     if limit is not None and (not is_number(limit) or limit < 0):
-        raise UserError(f"{option}: expected a number of grades of at least 0, got {shown(limit)}")
+        raise UserError(
+            f"{option}: expected a number of grades of at least 0, got {printed(limit)}"
+        )
 
 
 def _tau_rows(audit: JudgeAudit, min_tau: float) -> Iterator[GateRow]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.measures.base import Estimand
 from ranktilt.sizes import POINTS, parse_size
 
@@ -42,7 +42,7 @@ def read_margin(text: Margin, option: str = "") -> Margin:
 def check_margin(margin: float) -> None:
     """Refuse a margin that is no number, or below 0."""
     if not is_number(margin) or margin < 0:
-        raise UserError(f"expected a margin of at least 0, got {shown(margin)}")
+        raise UserError(f"expected a margin of at least 0, got {printed(margin)}")
 
 
 def unit_of(estimand: Estimand) -> str:

@@ -29,7 +29,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown_name
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.measures.margin import Margin
 from ranktilt.mitigation.causal import CausalFit
 from ranktilt.mitigation.movement import Movement
@@ -359,12 +359,12 @@ def check_limits(margin: Margin, budget: float) -> None:
     if not is_number(margin) or not 0 <= margin < LARGEST_DELTA:
         raise UserError(
             f"expected a margin of at least 0 and below {LARGEST_DELTA:g} points, "
-            f"got {shown(margin)}"
+            f"got {printed(margin)}"
         )
     if not is_number(budget) or not 0 <= budget < 100:
         raise UserError(
             f"expected a budget of at least 0 and below 100 points, such as {BUDGET:g}, "
-            f"got {shown(budget)}"
+            f"got {printed(budget)}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ranktilt.auditing.groups import Pair
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_number, require_seed, require_whole_number, shown
+from ranktilt.field_checks import is_number, printed, require_seed, require_whole_number
 from ranktilt.mitigation.fair_rerank import FairReRankMethod
 from ranktilt.mitigation.interleave import InterleaveMethod
 from ranktilt.mitigation.method import Method
@@ -61,7 +61,7 @@ class MitigationOptions:
         if not labels or len(set(labels)) < len(labels):
             raise UserError(f"expected distinct methods; got {', '.join(labels) or 'none'}")
         if not self.strengths or not all(map(_is_strength, self.strengths)):
-            strengths = ", ".join(map(shown, self.strengths))
+            strengths = ", ".join(map(printed, self.strengths))
             raise UserError(f"expected strengths above 0 and at most 2, got {strengths or 'none'}")
         require_whole_number(self.depth, "a depth of at least 1", least=1)
         require_seed(self.seed)

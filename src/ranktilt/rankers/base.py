@@ -19,7 +19,7 @@ from ranktilt._version import __version__
 from ranktilt.data.collection import TEXT_CHOICES, Collection
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError, unknown_name
-from ranktilt.field_checks import is_number, is_whole_number, shown
+from ranktilt.field_checks import is_number, is_whole_number, printed
 from ranktilt.models.device import BACKENDS
 from ranktilt.models.encoder import Encoder
 from ranktilt.progress import report
@@ -393,7 +393,7 @@ def _option_text(value: Any) -> str:
 def require_depth(name: str, k: int | None) -> None:
     """Refuse a depth k below 1; `name` is the ranker's."""
     if k is not None and (not is_whole_number(k) or k < 1):
-        raise UserError(f"{name}: expected a depth of at least 1, got @{shown(k)}")
+        raise UserError(f"{name}: expected a depth of at least 1, got @{printed(k)}")
 
 
 def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
@@ -435,7 +435,7 @@ def require_range(ranker: Any, *options: str, least: float, most: float = math.i
         value = getattr(ranker, option)
         if value is not None and not (is_number(value) and least <= value <= most):
             valid = f"at least {least:g}" if most == math.inf else f"{least:g} to {most:.16g}"
-            raise UserError(f"{ranker.name}: expected {option} of {valid}, got {shown(value)}")
+            raise UserError(f"{ranker.name}: expected {option} of {valid}, got {printed(value)}")
 
 
 def installed_versions(*packages: str) -> dict[str, str]:

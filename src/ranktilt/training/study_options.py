@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_whole_number, shown
+from ranktilt.field_checks import is_whole_number, printed
 from ranktilt.training.options import RerankerTraining
 
 PAPER_DEPTH = 1000
@@ -94,5 +94,5 @@ class StudyOptions:
             value = getattr(self, name)
             if value is not None and (not is_whole_number(value) or value < 1):
                 raise UserError(
-                    f"training study: expected {name} of at least 1, got {shown(value)}"
+                    f"training study: expected {name} of at least 1, got {printed(value)}"
                 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from ranktilt.data.notes.comparisons import QueriesLeftOut, QueriesOfOneSide, ResultKind
 from ranktilt.errors import UserError, counted
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.measures.printing import digits_apart
 from ranktilt.measures.ranking import Ints
 
@@ -147,7 +147,7 @@ def check_left_out(max_left_out: float) -> None:
     """Refuse a percentage of queries that is out of range."""
     if not is_number(max_left_out) or not 0 <= max_left_out <= 100:
         raise UserError(
-            f"--max-left-out: expected a percentage from 0 to 100, got {shown(max_left_out)}"
+            f"--max-left-out: expected a percentage from 0 to 100, got {printed(max_left_out)}"
         )
 
 

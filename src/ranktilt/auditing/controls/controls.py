@@ -39,7 +39,7 @@ from ranktilt.data.notes.runs import SavedRunNotControlled
 from ranktilt.data.runs.run import Run
 from ranktilt.data.text.quality import NEAR_IDENTICAL
 from ranktilt.errors import UserError, unknown_name
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
@@ -110,7 +110,8 @@ def _refuse_uncontrollable(
             raise unknown_name("control", name, CONTROLS)
     if not is_number(near) or not 0 < near <= 1:
         raise UserError(
-            f"expected a similarity above 0 and at most 1 for near-identical twins, got {shown(near)}"
+            "expected a similarity above 0 and at most 1 for near-identical twins, "
+            f"got {printed(near)}"
         )
     if not raw.tilts:
         raise UserError("controls need groups compared by relevance; this audit has none")

@@ -20,7 +20,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, unknown_name
-from ranktilt.field_checks import is_number, require_seed, shown
+from ranktilt.field_checks import is_number, printed, require_seed
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
@@ -102,7 +102,7 @@ class GateOptions:
         if not is_number(self.growth_limit) or self.growth_limit < 0:
             raise UserError(
                 "--min-effect: expected a number of points of at least 0, got "
-                f"{shown(self.min_effect)}"
+                f"{printed(self.min_effect)}"
             )
         if isinstance(self.max_tilt, float | int) and self.max_tilt >= LARGEST_DELTA:
             raise UserError(
@@ -114,7 +114,7 @@ class GateOptions:
         if loss is not None and (not is_number(loss) or not 0 <= loss < _LARGEST_LOSS):
             raise UserError(
                 f"--max-loss: expected a number of points from 0 to {_LARGEST_LOSS}, got "
-                f"{shown(loss)}"
+                f"{printed(loss)}"
             )
         uses_baseline = {
             "--min-effect": self.min_effect is not None,

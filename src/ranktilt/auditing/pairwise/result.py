@@ -22,7 +22,7 @@ from ranktilt.auditing.pairwise.pairs import Kind
 from ranktilt.data.artifact import Coded, Result
 from ranktilt.data.notes.base import Note
 from ranktilt.errors import UserError, unknown_name
-from ranktilt.field_checks import is_number, require_seed, shown
+from ranktilt.field_checks import is_number, printed, require_seed
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.variation import Variation, choice_variation
 
@@ -59,7 +59,7 @@ class PairwiseOptions:
         # A share lies at most 50 points from one half.
         if not is_number(self.margin) or not 0 <= self.margin <= 100 * EVEN:
             raise UserError(
-                f"expected a margin from 0 to {100 * EVEN:g} points, got {shown(self.margin)}"
+                f"expected a margin from 0 to {100 * EVEN:g} points, got {printed(self.margin)}"
             )
         check_choices(correction=self.correction)
         if self.count_rule not in COUNT_RULES:

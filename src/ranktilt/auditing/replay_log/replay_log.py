@@ -37,7 +37,7 @@ from ranktilt.data.notes.base import Note
 from ranktilt.data.notes.comparisons import CallsUnmatched, PassagesReordered
 from ranktilt.data.runs.run import Run
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_number, require_seed, shown
+from ranktilt.field_checks import is_number, printed, require_seed
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import KINDS
 from ranktilt.statistics.bootstrap import RESAMPLES
@@ -89,7 +89,7 @@ def replay_log(
     """
     if max_failures is not None and (not is_number(max_failures) or not 0 <= max_failures <= 100):
         raise UserError(
-            f"expected a percentage from 0 to 100 as max_failures, got {shown(max_failures)}"
+            f"expected a percentage from 0 to 100 as max_failures, got {printed(max_failures)}"
         )
     check_resamples(resamples)
     require_seed(seed)

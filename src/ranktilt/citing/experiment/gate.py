@@ -12,7 +12,7 @@ from ranktilt.auditing.gate.result import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.citing.experiment.result import ContextEffect, ContextExperiment
 from ranktilt.data.notes.base import warnings_of
 from ranktilt.errors import UserError
-from ranktilt.field_checks import is_number, shown
+from ranktilt.field_checks import is_number, printed
 from ranktilt.measures.margin import DEFAULT_MARGIN, Margin
 
 
@@ -44,7 +44,7 @@ def gate_experiment(
     if isinstance(limit, str):
         raise UserError(f"expected points from 50 %; got {limit}")
     if not is_number(limit) or limit < 0:
-        raise UserError(f"expected a limit of at least 0, got {shown(limit)}")
+        raise UserError(f"expected a limit of at least 0, got {printed(limit)}")
     check_policy(inconclusive)
     rows = [_row(experiment, effect, limit) for effect in experiment.primary]
     spec = {
