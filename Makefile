@@ -62,7 +62,7 @@ bundled: .venv/.stamp-dev ## Check the bundled pairs on the oldest and the newes
 	rm -rf $(AWAY)
 
 bench: .venv/.stamp-dev ## Measure speed against the peers
-	@set -e; for script in benchmarks/load.py benchmarks/lexical.py benchmarks/evaluate.py benchmarks/dense.py benchmarks/rerank.py benchmarks/search.py benchmarks/card.py benchmarks/intervals.py benchmarks/properties.py benchmarks/pool.py benchmarks/rewrite.py benchmarks/llm_rankers.py benchmarks/report.py benchmarks/explain.py benchmarks/mitigate.py benchmarks/mitigate_claims.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in benchmarks/load.py benchmarks/lexical.py benchmarks/evaluate.py benchmarks/dense.py benchmarks/second_looks.py benchmarks/rerank.py benchmarks/search.py benchmarks/card.py benchmarks/intervals.py benchmarks/properties.py benchmarks/pool.py benchmarks/rewrite.py benchmarks/llm_rankers.py benchmarks/report.py benchmarks/explain.py benchmarks/mitigate.py benchmarks/mitigate_claims.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean: ## Remove caches and build output (not .venv)
 	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,5 +1,4 @@
-"""Neural encoding: speed beside sentence-transformers, what each lossy mode changes, and audits of
-what is cached.
+"""Neural encoding: speed beside sentence-transformers, and what each lossy mode changes.
 
 - Documents a second of ``dense:minilm`` and of sentence-transformers' ``encode`` on the same texts
 and in the same
@@ -8,8 +7,6 @@ and in the same
   folder, and writing to it is timed.
 - NFCorpus ranked in each lossy mode beside float32: nDCG@10, Relative Δ, and the correlation of the
 ranks.
-- The whole command ``ranktilt audit DIR -r dense:minilm`` in a fresh process, twice: the second
-finds all vectors.
 """
 
 from __future__ import annotations
@@ -17,10 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -278,43 +272,6 @@ def lossy_section(folder: Path, data_name: str) -> str:
     return "\n".join(lines)
 
 
-def cached_section(folder: Path, data_name: str) -> str:
-    """Time the same audit twice."""
-    times = []
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "RANKTILT_CACHE": cache}
-        code = "from ranktilt.cli.main import main; main()"
-        command = [
-            sys.executable,
-            "-c",
-            code,
-            "audit",
-            str(folder / "collection"),
-            "-r",
-            "dense:minilm",
-            "--quiet",
-        ]
-        for number in ("first", "second"):
-            say(f"{number} audit")
-            start = time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)
-            times.append(time.perf_counter() - start)
-    rows = [
-        ["first audit: all vectors are made", seconds(times[0])],
-        ["second audit: all are cached", seconds(times[1])],
-    ]
-    lines = [
-        f"## An audit by dense:minilm, whole process: {data_name}",
-        "",
-        machine(PACKAGES),
-        "",
-        table(["", "seconds"], rows),
-        "",
-    ]
-    lines.append(target("second audit", times[1], at_most=1.5, unit=" s"))
-    return "\n".join(lines)
-
-
 def write_collection(folder: Path, *, quick: bool) -> str:
     """Put the collection that is ranked and audited into the folder; say what it is."""
     import generate
@@ -335,7 +292,7 @@ def main() -> None:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--part", choices=["speed", "modes", "cached"], help="one table alone")
+    parser.add_argument("--part", choices=["speed", "modes"], help="one table alone")
     args = parser.parse_args()
     if args.contender:
         compete(args, CONTENDERS)
@@ -350,8 +307,6 @@ def main() -> None:
             publish("dense", section(folder, f"{count} {kind}", rounds), args)
         if args.part in (None, "modes"):
             publish("dense-modes", lossy_section(folder, data_name), args)
-        if args.part in (None, "cached"):
-            publish("dense-cached", cached_section(folder, data_name), args)
 
 
 if __name__ == "__main__":

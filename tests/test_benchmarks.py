@@ -85,6 +85,7 @@ PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
         ("lists of the compiled and the plain search: equal",),
         5,
     ),
+    "second_looks.py": ({"`audit -r bm25`", "`demo`"}, ("(target ≤ 1.5 s: ", "(target ≤ 3 s: "), 3),
     "whole_msmarco.py": ({"2,000"}, ("MS MARCO's size",), 0),
     "rerank.py": ({"tfidf", "bm25", "bm25@100>>cross-encoder:"}, ("from the library's: ",), 0),
 }
