@@ -91,7 +91,8 @@ def read_value(text: str, hint: Any, label: str) -> Any:
     """
     members = getattr(hint, "__args__", (hint,))
     kind = next(member for member in members if member is not type(None))
-    nouns = {bool: "true or false", int: "a whole number", float: "a number"}
+    whole_number = "a whole number of at most 18 digits" if text.isdecimal() else "a whole number"
+    nouns = {bool: "true or false", int: whole_number, float: "a number"}
     try:
         if kind is bool:
             return {"true": True, "false": False}[text.lower()]

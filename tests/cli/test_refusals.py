@@ -31,7 +31,10 @@ AUDIT = [
     (f"toy -r bm25 -m nDCG@{BIG}", "cutoff of measure 'nDCG@1111"),
     (f"toy -r bm25 -m P(rel={BIG})@3", "expected a whole number, got '1111"),
     (f"toy -r bm25@{BIG}", "the depth @1111111111… has 5,000 digits"),
-    (f"toy -r engine:m:f(repeats={BIG})", "expected a whole number, got '1111"),
+    (
+        f"toy -r engine:m:f(repeats={BIG})",
+        "expected a whole number of at most 18 digits, got '1111",
+    ),
     (f"toy -r bm25 --by length:{BIG}", "expected 2 to 10 bins, such as length:3, or a value with"),
     ("gone -r bm25", "gone: no such folder"),
     ("toy --run gone", "gone: cannot be read: No such file or directory"),

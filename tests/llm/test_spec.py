@@ -35,8 +35,12 @@ REFUSALS = [
     ),
     Refusal(text="openai:m(temperature=-1)", message="temperature must be 0 or more"),
     Refusal(
-        text="openai:m(max_tokens=100000000000000000000)",
+        text="openai:m(max_tokens=100000000000000000)",
         message="max_tokens must be at most 9,007,199,254,740,992",
+    ),
+    Refusal(
+        text="openai:m(max_tokens=100000000000000000000)",
+        message="expected a whole number of at most 18 digits, got '100000000000000000000'",
     ),
     Refusal(text="openai:m(temperature)", message="expected option=value"),
     Refusal(text="openai:m>>openai:n", message="expected one language model"),

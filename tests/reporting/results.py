@@ -189,10 +189,10 @@ def prompts() -> Comparison:
             b=b,
             numerator=rng.random(40) + lift * run_index,
             denominator=np.ones(40),
-            parts=parts,
+            details=details,
             twins=False,
         )
-        for of, a, b, parts, lift in estimates
+        for of, a, b, details, lift in estimates
         for run_index, run in enumerate(runs)
     ]
     answers = tuple(

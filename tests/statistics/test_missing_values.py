@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ranktilt.statistics.rank_correlation import (
+
+from ranktilt.statistics.judges.rank_correlation import (
     coefficient_interval,
     kendall_tau,
     rank_biased_overlap,
     top_weighted_tau,
 )
-
 from ranktilt.statistics.label_errors import Gap, gap_with_rate_error
 from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p, sign_flip_ps
 
