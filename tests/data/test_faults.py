@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ranktilt as rt
 from ranktilt.data.collection import Collection
 from ranktilt.data.faults.check_limits import LIMITS, CheckLimits
-from ranktilt.data.faults.faults import FaultRow, percent
+from ranktilt.data.faults.faults import FaultRow, find_faults, percent
 from ranktilt.data.faults.trimmed_texts import cut_at, title_prefixed
 from ranktilt.data.loading.load import load
 from ranktilt.explaining.check import check
@@ -141,9 +141,13 @@ def test_a_fault_voids_above_its_limit(
 ) -> None:
     known = {d["id"] for d in docs}
     qrels = {q: {d: g for d, g in grades.items() if d in known} for q, grades in judged().items()}
-    result = check(collection_with(docs, qrels))
+    collection = collection_with(docs, qrels)
+    result = check(collection)
     fault = row(result, name)
     assert ([r.name for r in result.of("void")], result.fair) == ([name], False)
+    voiding = find_faults(collection, "human", ("llm",), voiding_only=True)
+    assert set(voiding) < set(result.faults), "an audit asks for fewer faults, counted alike"
+    assert [r for r in voiding if r.verdict == "void"] == list(result.of("void"))
     assert (fault.value, fault.count, fault.total) == (
         pytest.approx(value),
         round(value * PAIRS / 100),
