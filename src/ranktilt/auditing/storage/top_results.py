@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.storage.array_text import array_of_text, text_of_array
 from ranktilt.data.artifact import register
 from ranktilt.data.runs.run import Run, codes
-from ranktilt.measures.ranking import Ranking
+
+Ints = npt.NDArray[np.int64]
 
 KEEP_TOP = 1000
 """Default number of ranks to keep of each list."""
@@ -111,23 +113,37 @@ class TopResults:
         return cls(depth=row["depth"], is_complete=row["is_complete"], runs=tuple(runs))
 
 
+def _kept_lengths(run: Run, depth: int) -> Ints:
+    """Return how many results of each list are kept at a depth; a tie block that crosses it whole.
+
+    Only the entries at the depth are looked at, because a run may have millions.
+    """
+    starts, sizes = run.offsets[:-1], np.diff(run.offsets)
+    lengths = np.minimum(sizes, depth)
+    cut = np.flatnonzero((lengths > 0) & (lengths < sizes))
+    ends = starts[cut] + lengths[cut]
+    for query in cut[run.scores[ends] == run.scores[ends - 1]]:
+        scores = run.scores[starts[query] : starts[query] + sizes[query]]
+        # Scores fall, and a sorted search needs rising ones.
+        lengths[query] = np.searchsorted(-scores, -scores[depth - 1], side="right")
+    return lengths
+
+
 def _count_results(runs: Sequence[Run], depth: int) -> int:
-    """Count the results of all runs within the depth; a tie block that crosses it is included."""
-    count = 0
-    for run in runs:
-        ranking = Ranking(run.offsets, run.scores)
-        count += int(ranking.sizes[ranking.before < depth].sum())
-    return count
+    """Count the results that all runs keep at a depth."""
+    return sum(int(_kept_lengths(run, depth).sum()) for run in runs)
 
 
 def _head(run: Run, depth: int) -> Run:
     """Return a run cut at the depth; a tie block that crosses it is included."""
-    ranking, keep = Ranking(run.offsets, run.scores).head(depth)
+    lengths = _kept_lengths(run, depth)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    entries = np.arange(offsets[-1]) + np.repeat(run.offsets[:-1] - offsets[:-1], lengths)
     return Run(
         queries=run.queries,
-        offsets=ranking.offsets,
-        docs=run.docs[keep],
-        scores=ranking.scores,
+        offsets=offsets,
+        docs=run.docs[entries],
+        scores=run.scores[entries],
         ids=run.ids,
         spec=run.spec,
     )
