@@ -130,7 +130,7 @@ class JudgedRun:
         ranks = np.repeat(self.ranking.before, self.ranking.sizes)
         return signatures(self.ranking.query, docs, ranks, len(self.judgments.queries))
 
-    @property
+    @cached_property
     def fingerprint(self) -> bytes:
         """A hash of all lists, which does not depend on the scores apart from their order and ties.
 

@@ -424,7 +424,9 @@ def _check_answerable(
     questions: Sequence[Estimand], runs: Sequence[Run], groups: Groups, *, has_relevant: bool
 ) -> None:
     """Refuse questions that need judgments, scores or groups where there are none."""
-    unscored = [run.name for run in runs if not run.scored]
+    unscored = list[str]()
+    if any(question.reads_scores for question in questions):  # all scores of a run are looked at
+        unscored = [run.name for run in runs if not run.scored]
     for question in questions:
         if question.reads_scores and unscored:
             raise UserError(

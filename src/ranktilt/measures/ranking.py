@@ -59,9 +59,9 @@ class Ranking:
     def starts(self) -> Ints:
         """Index of the first entry of each tie block."""
         is_start = np.ones(len(self.scores), dtype=bool)
-        has_new_score = self.scores[1:] != self.scores[:-1]
-        has_new_query = self.query[1:] != self.query[:-1]
-        is_start[1:] = has_new_score | has_new_query
+        is_start[1:] = self.scores[1:] != self.scores[:-1]
+        first_entries = self.offsets[:-1]
+        is_start[first_entries[first_entries < len(self.scores)]] = True  # of lists with an entry
         return np.flatnonzero(is_start)
 
     @cached_property

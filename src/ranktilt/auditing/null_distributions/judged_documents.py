@@ -132,28 +132,31 @@ def relevant_clusters(
     by row.
     """
     judgments, ranking, judgment = judged_run.judgments, judged_run.ranking, judged_run.judgment
-    is_relevant = judgment >= 0
-    group = np.where(is_relevant, judgments.group[judgment], -1)
-    grade = np.where(is_relevant, judgments.grade[judgment], -1)
+    # Few of a list's documents are relevant, and the arrays of all entries may have millions.
+    relevant = np.flatnonzero(judgment >= 0)
+    group, grade = judgments.group[judgment[relevant]], judgments.grade[judgment[relevant]]
     # Twins have the same grades, so that both groups have the ideal of the first.
     judged = judgments.of_group(groups[0])
     is_first, is_second = group == groups[0], group == groups[1]
     # A linear measure gives a document the same weight whichever group it is of. In RR the weight
     # depends on which documents of its own group are ranked above, so each group is read alone.
     sides = [is_first | is_second] if measure.linear else [is_first, is_second]
-    weight = np.zeros(len(judgment))
+    weight = np.zeros(len(relevant))
     for is_side in sides:
-        weight = weight + label_weights(measure, ranking, np.where(is_side, grade, 0.0), judged)
-    entries = np.flatnonzero(sample.mask[ranking.query] & (weight > 0))
+        gains = np.zeros(len(judgment))
+        gains[relevant[is_side]] = grade[is_side]
+        weight = weight + label_weights(measure, ranking, gains, judged)[relevant]
+    is_counted = sample.mask[ranking.query[relevant]] & (weight > 0)
+    entries, weight, is_first = relevant[is_counted], weight[is_counted], is_first[is_counted]
     origin = origins[judged_run.row[entries]]
     # Floats are added in this order, whatever the order of tied documents in the file and whichever
     # group is named first: otherwise the last digits of the error would change.
-    order = np.lexsort((weight[entries], origin, ranking.query[entries]))
-    entries, origin = entries[order], origin[order]
-    query, weight = ranking.query[entries], weight[entries]
+    order = np.lexsort((weight, origin, ranking.query[entries]))
+    query, origin = ranking.query[entries[order]], origin[order]
+    weight, is_first = weight[order], is_first[order]
     total = np.bincount(query, weights=weight, minlength=len(sample.mask))
     mean = (sample.numerator + sample.denominator) / 2
-    signed = np.where(is_first[entries], weight, -weight)
+    signed = np.where(is_first, weight, -weight)
     share = weight * mean[query] / total[query]
     return Clusters(query=query, origin=origin, total=signed, weight=share)
 
