@@ -33,9 +33,9 @@ def test_lists_are_cut_below_the_tie_block_at_the_depth(
     run = run_of_scores(score_lists)
     top = TopResults.from_runs([run], depth)
     ranking, is_kept = Ranking(run.offsets, run.scores).head(depth)
-    (kept,) = top.runs
-    assert kept.offsets.tolist() == ranking.offsets.tolist()
-    assert kept.docs.tolist() == run.docs[is_kept].tolist()
-    assert kept.scores.tolist() == ranking.scores.tolist()
+    (cut_run,) = top.runs
+    assert cut_run.offsets.tolist() == ranking.offsets.tolist()
+    assert cut_run.docs.tolist() == run.docs[is_kept].tolist()
+    assert cut_run.scores.tolist() == ranking.scores.tolist()
     assert top.is_complete == bool(is_kept.all())
     assert top.results == is_kept.sum()
