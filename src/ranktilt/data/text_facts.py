@@ -22,6 +22,7 @@ from ranktilt.errors import UserError
 STORED = 4 << 20
 """Bytes of text from which facts are stored; fewer are examined within some tenths of a second."""
 _CODE = (
+    "data/collection.py",  # it joins title and text, which are hashed apart
     "data/faults/text_flags.py",
     "data/faults/twin_likeness.py",
     "data/text/features.py",

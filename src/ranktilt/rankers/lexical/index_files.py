@@ -32,6 +32,7 @@ PostingPart = tuple[npt.NDArray[np.int32], Array]
 """Documents, and how often each of them holds the term."""
 
 _CODE = (
+    "data/collection.py",  # it joins title and text, which are hashed apart
     "data/text/analyzers.py",
     "rankers/lexical/index.py",
     "rankers/lexical/index_files.py",
