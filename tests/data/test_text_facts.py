@@ -8,6 +8,7 @@ import pytest
 from ranktilt import Collection
 from ranktilt.data import text_facts
 from ranktilt.data.faults.text_flags import text_flags
+from ranktilt.data.inventory import cache_contents
 from ranktilt.data.text_facts import stored_facts
 from tests.toy import collection_of, no_permission, no_room
 
@@ -44,6 +45,16 @@ class Finder:
 
         facts = stored_facts(collection(*texts), name, find, inputs=inputs)
         return facts["length"].to_list()
+
+
+def test_facts_about_one_collection_are_one_entry_of_the_cache() -> None:
+    finder = Finder()
+    finder.facts("a", "bc", inputs=(b"1",))
+    finder.facts("a", "bc", inputs=(b"2",))
+    finder.facts("a", "bc", name="widths")
+    finder.facts("another", "collection")
+    assert finder.count == 4
+    assert [entry.kind for entry in cache_contents()] == ["facts", "facts"]
 
 
 def test_facts_are_found_once() -> None:

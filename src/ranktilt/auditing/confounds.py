@@ -183,5 +183,5 @@ def query_words(collection: Collection) -> npt.NDArray[np.float64]:
         collection.qrels.select("query_id", "doc_id", "grade"),
     )
     rows = [table.hash_rows().to_numpy().tobytes() for table in tables]
-    facts = stored_facts(collection, "query-words", find_shares, text="title+text", inputs=rows)
+    facts = stored_facts(collection, "query-words", find_shares, inputs=rows)
     return facts["share"].to_numpy()

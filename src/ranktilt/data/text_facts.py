@@ -36,7 +36,6 @@ def stored_facts(
     name: str,
     find: Callable[[], pl.DataFrame],
     *,
-    text: str = "text",
     inputs: Iterable[bytes] = (),
 ) -> pl.DataFrame:
     """Return facts about a collection's texts, from the cache if they are there.
@@ -51,20 +50,21 @@ def stored_facts(
         Name of the facts, as part of a file's name.
     find : callable
         Finds the facts, as columns of numbers or flags.
-    text : str, optional
-        Which of title and text the facts are about, as in `Collection.texts`.
     inputs : iterable of bytes, optional
         Whatever the facts depend on besides the texts, such as the pairs to compare.
     """
     if collection.text_bytes() < STORED:
         return find()
-    digest = hashlib.blake2b(pl.__version__.encode(), digest_size=16)
+    folder_digest = hashlib.blake2b(pl.__version__.encode(), digest_size=16)
     for file in _CODE:
-        digest.update(package_files("ranktilt").joinpath(*file.split("/")).read_bytes())
-    digest.update(collection.text_digest(text))
+        folder_digest.update(package_files("ranktilt").joinpath(*file.split("/")).read_bytes())
+    folder_digest.update(collection.text_digest("title+text"))
+    inputs_digest = hashlib.blake2b(digest_size=16)
     for value in inputs:
-        digest.update(hashlib.blake2b(value).digest())
-    path = cache_folder() / "facts" / digest.hexdigest() / f"{name}.arrow"
+        inputs_digest.update(hashlib.blake2b(value).digest())
+    # All facts about one collection are in one folder, which is an entry of the cache.
+    folder = cache_folder() / "facts" / folder_digest.hexdigest()
+    path = folder / f"{name}-{inputs_digest.hexdigest()}.arrow"
     # A file that is not there, or damaged, is written again.
     with suppress(OSError, pl.exceptions.PolarsError):
         return pl.read_ipc(io.BytesIO(path.read_bytes()))
@@ -72,6 +72,6 @@ def stored_facts(
     stream = io.BytesIO()
     facts.write_ipc(stream)
     with suppress(UserError, OSError):  # the disk is full, or the cache may not be written
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_bytes(path, stream.getvalue())
     return facts
