@@ -54,7 +54,7 @@ def test_facts_about_one_collection_are_one_entry_of_the_cache() -> None:
     finder.facts("a", "bc", name="widths")
     finder.facts("another", "collection")
     assert finder.count == 4
-    assert [entry.kind for entry in cache_contents()] == ["facts", "facts"]
+    assert [cached.kind for cached in cache_contents()] == ["facts", "facts"]
 
 
 def test_facts_are_found_once() -> None:
